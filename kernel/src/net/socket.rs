@@ -92,7 +92,8 @@ pub trait NetSocket: Send + Sync {
     fn peek_offset(&self) -> Option<&PeekOffset> {
         None
     }
-    /// A send with MSG_ZEROCOPY has its bytes no longer, of which the sender is to be told.
+    /// A stream: a send with MSG_ZEROCOPY has its bytes no longer, of which the sender is to be told. Of datagrams, who sends them
+    /// sees to that himself: several calls may make one.
     fn note_uncopied(&self) {}
     /// SO_ERROR: reports an error once.
     fn take_error(&self) -> Option<Errno>;

@@ -2,7 +2,7 @@
 //!
 //! Owns the queue and what it costs; the socket's state lock guards it.
 
-use super::report::Report;
+use super::report::{Report, Told};
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, try_copy};
 use crate::net::addr::{Family, encode};
@@ -94,7 +94,12 @@ impl Peekable for Datagram {
 #[derive(Default)]
 pub struct Inbox {
     queue: VecDeque<Datagram>,
-    reports: VecDeque<Report>,
+    /// What is read with MSG_ERRQUEUE, in order of time.
+    told: VecDeque<Told>,
+    /// How many sends with MSG_ZEROCOPY have their bytes no longer, and how many of them were put into that queue: those without room
+    /// there are in the next notice.
+    sends: u32,
+    queued_sends: u32,
     held: usize,
     read_shut: bool,
     write_shut: bool,
@@ -140,38 +145,73 @@ impl Inbox {
     }
 
     /// Takes all, when the socket is closed.
-    pub fn take_all(&mut self) -> (VecDeque<Datagram>, VecDeque<Report>) {
+    pub fn take_all(&mut self) -> (VecDeque<Datagram>, VecDeque<Told>) {
         self.held = 0;
-        (core::mem::take(&mut self.queue), core::mem::take(&mut self.reports))
+        (core::mem::take(&mut self.queue), core::mem::take(&mut self.told))
     }
 
     /// Takes a report in, if there is room in a buffer of that size and memory.
     pub fn push_report(&mut self, report: Report, buffer: usize) {
         let cost = report.bytes.len() + OVERHEAD;
-        if self.held + cost < buffer && self.reports.try_push(report).is_ok() {
+        if self.held + cost < buffer && self.told.try_push(Told::Report(report)).is_ok() {
             self.held += cost;
         }
     }
 
-    /// Takes the first report out: EAGAIN if there is none.
-    pub fn pop_report(&mut self, family: Family, options: &Options) -> Result<Taken<Report>> {
-        let control = self.reports.front().ok_or(Errno::EAGAIN)?.control(family, options)?;
-        let report = self.reports.pop_front().ok_or(Errno::EAGAIN)?;
-        self.held = self.held.saturating_sub(report.bytes.len() + OVERHEAD);
-        Ok((report, control))
+    /// So many sends with MSG_ZEROCOPY have their bytes no longer. Those that nothing else was told between are one notice.
+    pub fn push_sends(&mut self, count: u32) {
+        let (first, sends) = (self.queued_sends, self.sends.wrapping_add(count));
+        self.sends = sends;
+        let last = sends.wrapping_sub(1);
+        let queued = match self.told.back_mut() {
+            Some(Told::Sends { last: end, .. }) => {
+                *end = last;
+                true
+            }
+            _ => self.told.try_push(Told::Sends { first, last }).is_ok(),
+        };
+        if queued {
+            self.queued_sends = sends;
+        }
     }
 
-    /// The report that is first now.
-    pub fn first_report(&self) -> Option<&Report> {
-        self.reports.front()
+    /// The notice of those that found no room in the queue.
+    fn unqueued(&self) -> Option<Told> {
+        let (first, last) = (self.queued_sends, self.sends.wrapping_sub(1));
+        (first != self.sends).then_some(Told::Sends { first, last })
     }
 
-    /// Takes all reports, to be dropped with nothing locked.
-    pub fn take_reports(&mut self) -> VecDeque<Report> {
-        let reports = core::mem::take(&mut self.reports);
-        let cost: usize = reports.iter().map(|report| report.bytes.len() + OVERHEAD).sum();
+    /// Takes the first that is to be told out: EAGAIN if there is nothing.
+    pub fn pop_told(&mut self, family: Family, options: &Options) -> Result<Taken<Told>> {
+        let Some(first) = self.told.front() else {
+            let told = self.unqueued().ok_or(Errno::EAGAIN)?;
+            let control = told.control(family, options)?;
+            self.queued_sends = self.sends;
+            return Ok((told, control));
+        };
+        // What can fail comes first.
+        let control = first.control(family, options)?;
+        let told = self.told.pop_front().ok_or(Errno::EAGAIN)?;
+        self.held = self.held.saturating_sub(told.quoted().map_or(0, |len| len + OVERHEAD));
+        Ok((told, control))
+    }
+
+    /// What is to be told first now.
+    pub fn first_told(&self) -> Option<&Told> {
+        self.told.front()
+    }
+
+    /// Takes all reports, to be dropped with nothing locked. Notices stay: they are one then.
+    pub fn take_reports(&mut self) -> VecDeque<Told> {
+        let told = core::mem::take(&mut self.told);
+        let cost: usize = told.iter().filter_map(Told::quoted).map(|len| len + OVERHEAD).sum();
         self.held = self.held.saturating_sub(cost);
-        reports
+        let sends = told.iter().find_map(|told| match told {
+            Told::Sends { first, .. } => Some(*first),
+            Told::Report(_) => None,
+        });
+        self.queued_sends = sends.unwrap_or(self.queued_sends);
+        told
     }
 
     /// What `shutdown` ends.
@@ -201,7 +241,7 @@ impl Inbox {
         if !self.queue.is_empty() {
             ready |= PollEvents::READABLE;
         }
-        if !self.reports.is_empty() {
+        if !self.told.is_empty() || self.queued_sends != self.sends {
             ready |= PollEvents::ERR;
         }
         if self.read_shut {

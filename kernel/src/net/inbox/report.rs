@@ -1,5 +1,5 @@
-//! What a sender is told that reads with `MSG_ERRQUEUE`: [`Report`], why a datagram did not arrive (`IP_RECVERR`), and [`Sends`],
-//! whose bytes may be used again (`SO_ZEROCOPY`).
+//! What a sender is told that reads with `MSG_ERRQUEUE`: [`Report`], why a datagram did not arrive (`IP_RECVERR`), and which sends
+//! have their bytes no longer (`SO_ZEROCOPY`): of a stream [`Sends`], of datagrams [`Told::Sends`], in one queue with reports.
 
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, TryVec, try_copy};
@@ -58,19 +58,62 @@ pub fn is_ended_by(level: i32, option: i32, value: &[u8]) -> bool {
     of_reports && value.iter().take(4).all(|&byte| byte == 0)
 }
 
-impl Report {
-    /// Whether an ICMP message told of it, so that SO_ERROR has it too.
-    pub fn is_refusal(&self) -> bool {
-        matches!(self.origin, Origin::Refused(..))
+/// What waits to be told.
+pub enum Told {
+    Report(Report),
+    /// The sends with MSG_ZEROCOPY from the first of these numbers to the last.
+    Sends {
+        first: u32,
+        last: u32,
+    },
+}
+
+impl Told {
+    /// What a report costs beside its overhead; the others are few, since those next to each other are one.
+    pub fn quoted(&self) -> Option<usize> {
+        match self {
+            Self::Report(report) => Some(report.bytes.len()),
+            Self::Sends { .. } => None,
+        }
     }
 
-    /// Copies out as much of the quoted bytes as `dst` has room for, with the error in a control message; EFAULT.
+    /// The error, if an ICMP message told of it, so that SO_ERROR has it too.
+    pub fn refusal(&self) -> Option<Errno> {
+        match self {
+            Self::Report(report) if matches!(report.origin, Origin::Refused(..)) => {
+                Some(report.errno)
+            }
+            _ => None,
+        }
+    }
+
+    /// The control messages of it.
+    pub fn control(&self, family: Family, options: &Options) -> Result<Vec<Control>> {
+        match self {
+            Self::Report(report) => report.control(family, options),
+            Self::Sends { first, last } => notice(family)?.of(*first, *last),
+        }
+    }
+
+    /// Copies out what there is beside the control messages; EFAULT.
     pub fn read(
         &self,
         dst: &mut Sink<'_>,
         family: Family,
         control: Vec<Control>,
     ) -> Result<Incoming> {
+        match self {
+            Self::Report(report) => report.read(dst, family, control),
+            Self::Sends { .. } => {
+                Ok(Incoming { control, flags: MsgFlags::ERRQUEUE, ..Incoming::default() })
+            }
+        }
+    }
+}
+
+impl Report {
+    /// Copies out as much of the quoted bytes as `dst` has room for, with the error in a control message; EFAULT.
+    fn read(&self, dst: &mut Sink<'_>, family: Family, control: Vec<Control>) -> Result<Incoming> {
         let full = self.bytes.len();
         let wanted = full.min(dst.remaining());
         let bytes = if wanted == 0 { 0 } else { dst.put(&self.bytes[..wanted])? };
@@ -89,7 +132,7 @@ impl Report {
     }
 
     /// The control messages of it.
-    pub fn control(&self, family: Family, options: &Options) -> Result<Vec<Control>> {
+    fn control(&self, family: Family, options: &Options) -> Result<Vec<Control>> {
         let mut control = match &self.origin {
             Origin::Local => Vec::new(),
             Origin::Refused(_, info) => control::messages(options, info)?,
@@ -123,7 +166,33 @@ impl Report {
     }
 }
 
-/// The sends with MSG_ZEROCOPY of a socket with SO_ZEROCOPY. Each has a number; those that nobody has been told of are one notice.
+/// Room for the control message of a notice.
+struct Notice {
+    family: Family,
+    data: Vec<u8>,
+    control: Vec<Control>,
+}
+
+fn notice(family: Family) -> Result<Notice> {
+    let name = encode(family, family.nowhere()).len();
+    Ok(Notice { family, data: Vec::with_room(16 + name)?, control: Vec::with_room(1)? })
+}
+
+impl Notice {
+    /// That of the sends from `first` to `last`; there is room.
+    fn of(mut self, first: u32, last: u32) -> Result<Vec<Control>> {
+        let (level, kind) = choice(self.family == Family::V6);
+        let name = encode(self.family, self.family.nowhere()).len();
+        // SO_EE_ORIGIN_ZEROCOPY, SO_EE_CODE_ZEROCOPY_COPIED; the numbers of the first and the last.
+        let words = [[0; 4], [5, 0, 1, 0], first.to_ne_bytes(), last.to_ne_bytes()];
+        self.data.try_extend_from_slice(words.as_flattened())?;
+        self.data.try_extend_from_slice(&[0; 28][..name])?;
+        self.control.try_push(Control { level, kind, data: self.data })?;
+        Ok(self.control)
+    }
+}
+
+/// The sends with MSG_ZEROCOPY of a stream with SO_ZEROCOPY. Each has a number; those that nobody has been told of are one notice.
 /// All bytes are copied, as Linux copies what it sends over the loopback.
 #[derive(Default)]
 pub struct Sends {
@@ -151,10 +220,7 @@ impl Sends {
 
     /// Takes the notice: EAGAIN if there is none.
     pub fn take(&self, family: Family) -> Result<Incoming> {
-        let (level, kind) = choice(family == Family::V6);
-        let name = encode(family, family.nowhere()).len();
-        let mut data = Vec::with_room(16 + name)?;
-        let mut control = Vec::with_room(1)?;
+        let notice = notice(family)?;
         let tell_all = |counts: u64| {
             let (told, all) = halves(counts);
             (told != all).then_some(u64::from(all) << 32 | u64::from(all))
@@ -165,11 +231,7 @@ impl Sends {
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, tell_all)
             .map_err(|_| Errno::EAGAIN)?;
         let (first, end) = halves(counts);
-        // SO_EE_ORIGIN_ZEROCOPY, SO_EE_CODE_ZEROCOPY_COPIED; the numbers of the first and the last.
-        let words = [[0; 4], [5, 0, 1, 0], first.to_ne_bytes(), end.wrapping_sub(1).to_ne_bytes()];
-        data.try_extend_from_slice(words.as_flattened())?;
-        data.try_extend_from_slice(&[0; 28][..name])?;
-        control.try_push(Control { level, kind, data })?;
+        let control = notice.of(first, end.wrapping_sub(1))?;
         Ok(Incoming { control, flags: MsgFlags::ERRQUEUE, ..Incoming::default() })
     }
 }

@@ -301,9 +301,9 @@ impl Raw {
             return Err(Errno::EOPNOTSUPP);
         }
         if flags.contains(MsgFlags::ERRQUEUE) {
-            let taken = self.state.lock().inbox.pop_report(self.family, &self.options);
-            let (report, control) = taken?;
-            return report.read(dst, self.family, control);
+            let taken = self.state.lock().inbox.pop_told(self.family, &self.options);
+            let (told, control) = taken?;
+            return told.read(dst, self.family, control);
         }
         let next = self.next(nonblock, flags.contains(MsgFlags::PEEK))?;
         let Some((packet, control)) = next else { return Ok(Incoming::default()) };

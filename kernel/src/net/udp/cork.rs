@@ -17,6 +17,8 @@ pub(super) struct Ways {
     pub hops: u8,
     pub class: u8,
     pub flow: Flow,
+    /// How many calls with MSG_ZEROCOPY are to be told of once it is sent.
+    pub uncopied: u32,
 }
 
 /// The datagram of a socket that is being put together.

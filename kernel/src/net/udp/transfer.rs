@@ -8,7 +8,7 @@ use crate::net::addr::{Class, Family, LO_MTU, Name, class, decode_v4, family_of}
 use crate::net::control::{self, PacketInfo, Wishes};
 use crate::net::count::{self, Datagrams, Flow};
 use crate::net::filter::{Shape, Way};
-use crate::net::inbox::report::{self, Origin, Report};
+use crate::net::inbox::report::{self, Origin, Report, Told};
 use crate::net::inbox::{Datagram, Taken};
 use crate::net::option::{Options, known, more};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
@@ -58,8 +58,24 @@ impl Udp {
         }
         let ways = self.ways(len, how)?;
         let datagram = self.prepare(src, &ways)?;
+        self.tell_uncopied(u32::from(self.is_uncopied(how.flags)));
         self.carry(ways.to, datagram, ways.flow);
         Ok(len)
+    }
+
+    /// Whether the sender is to be told when the bytes of this call may be used again.
+    fn is_uncopied(&self, flags: MsgFlags) -> bool {
+        flags.contains(MsgFlags::ZEROCOPY)
+            && self.options.is_on(const { known(SOL_SOCKET, more::ZEROCOPY) })
+    }
+
+    /// Tells that of so many calls, before the datagram is anywhere, as on Linux.
+    #[inline]
+    fn tell_uncopied(&self, calls: u32) {
+        if calls > 0 {
+            self.state.lock().inbox.push_sends(calls);
+            self.tell_error();
+        }
     }
 
     /// Where a datagram goes, and how.
@@ -73,7 +89,7 @@ impl Udp {
         let from = self.source(to, source, &wishes)?;
         let (hops, class) = wishes.marks(&self.options, v6);
         let flow = Flow { v6, lite: self.protocol == IPPROTO_UDPLITE };
-        Ok(Ways { to, from, hops, class, flow })
+        Ok(Ways { to, from, hops, class, flow, uncopied: 0 })
     }
 
     /// # Errors
@@ -231,11 +247,8 @@ impl Udp {
         nonblock: bool,
     ) -> Result<Incoming> {
         if flags.contains(MsgFlags::ERRQUEUE) {
-            return match self.next_report() {
-                Ok((report, control)) => report.read(dst, self.family, control),
-                Err(Errno::EAGAIN) => self.sends.take(self.family),
-                Err(error) => Err(error),
-            };
+            let (told, control) = self.next_told()?;
+            return told.read(dst, self.family, control);
         }
         let peek = flags.contains(MsgFlags::PEEK);
         let Some((datagram, control)) = self.next(nonblock, peek)? else {
@@ -254,13 +267,13 @@ impl Udp {
         got
     }
 
-    /// Takes the first report of an error. SO_ERROR then has the error of the next one if an ICMP message told it; else none, or
-    /// after a report from this machine what it had.
-    fn next_report(&self) -> Result<Taken<Report>> {
+    /// Takes what is to be told first. SO_ERROR then has the error of the next report if an ICMP message told it; else none, or
+    /// after what no such message told what it had.
+    fn next_told(&self) -> Result<Taken<Told>> {
         let mut state = self.state.lock();
-        let taken = state.inbox.pop_report(self.family, &self.options)?;
-        match state.inbox.first_report().filter(|next| next.is_refusal()).map(|next| next.errno) {
-            None if !taken.0.is_refusal() => {}
+        let taken = state.inbox.pop_told(self.family, &self.options)?;
+        match state.inbox.first_told().and_then(Told::refusal) {
+            None if taken.0.refusal().is_none() => {}
             error => state.error = error,
         }
         Ok(taken)
@@ -294,6 +307,7 @@ impl Udp {
     fn send_part(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
         let len = src.remaining();
         let mut held = self.cork.lock();
+        let has_bytes = len > 0 || held.is_none();
         let added = match held.as_mut() {
             Some((ways, datagram)) => {
                 self.check_name(how.to, ways)?;
@@ -301,6 +315,9 @@ impl Udp {
             }
             None => self.begin(src, how).map(|begun| *held = Some(begun)),
         };
+        if let Some((ways, _)) = held.as_mut() {
+            ways.uncopied += u32::from(has_bytes && self.is_uncopied(how.flags));
+        }
         if added.is_err() {
             // As on Linux, all of it is lost.
             *held = None;
@@ -346,6 +363,7 @@ impl Udp {
     fn end(&self, whole: Option<(Ways, Datagram)>) {
         if let Some((ways, mut datagram)) = whole {
             datagram.info.time = time::realtime().0;
+            self.tell_uncopied(ways.uncopied);
             self.carry(ways.to, datagram, ways.flow);
         }
     }

@@ -13,7 +13,7 @@ use crate::net::addr::{
 use crate::net::bind::check_bind;
 use crate::net::count;
 use crate::net::inbox::Inbox;
-use crate::net::inbox::report::{self, Sends};
+use crate::net::inbox::report;
 use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, more, number};
 use crate::net::options;
@@ -39,7 +39,6 @@ pub struct Udp {
     pub(super) state: SpinLock<State, level::Stream>,
     pub(super) for_reading: WaitQueue,
     pub(super) cork: Cork,
-    pub(super) sends: Sends,
     pub(super) peek_offset: PeekOffset,
 }
 
@@ -73,7 +72,6 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
         }),
         for_reading: WaitQueue::new(),
         cork: Cork::new(),
-        sends: Sends::default(),
         peek_offset: PeekOffset::new(),
     })?)
 }
@@ -244,11 +242,6 @@ impl NetSocket for Udp {
         self.receive_datagram(dst, flags, nonblock)
     }
 
-    fn note_uncopied(&self) {
-        self.sends.add();
-        self.tell_error();
-    }
-
     fn take_error(&self) -> Option<Errno> {
         self.state.lock().error.take()
     }
@@ -308,7 +301,7 @@ impl NetSocket for Udp {
         table.watch(&self.for_reading);
         let state = self.state.lock();
         let mut ready = state.inbox.readiness();
-        if state.error.is_some() || self.sends.has_notice() {
+        if state.error.is_some() {
             ready |= PollEvents::ERR;
         }
         ready

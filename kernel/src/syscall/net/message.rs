@@ -14,9 +14,7 @@ use crate::syscall::caller::{fd_limit, file_any, or_sigpipe};
 use crate::syscall::file::install::reserved;
 use crate::time;
 use crate::vfs::{Capability, Fd, OpenFile};
-use abi::socket::{
-    CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, Ucred,
-};
+use abi::socket::{CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOL_SOCKET, Ucred};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -106,14 +104,10 @@ fn send_net(
     if flags.contains(MsgFlags::NOSIGNAL) { result } else { or_sigpipe(file, result) }
 }
 
-/// A send said that its bytes need not be copied: its sender is told when they may be used again, if it asked for that.
+/// A send of a stream said that its bytes need not be copied: its sender is told when they may be used again, if it asked for that.
 #[cold]
 fn note_uncopied(socket: &dyn NetSocket, sent: usize) {
-    // A datagram is one without bytes, too.
-    if sent == 0 && socket.kind() == SOCK_STREAM {
-        return;
-    }
-    if socket.options().is_on(const { known(SOL_SOCKET, more::ZEROCOPY) }) {
+    if sent > 0 && socket.options().is_on(const { known(SOL_SOCKET, more::ZEROCOPY) }) {
         socket.note_uncopied();
     }
 }
