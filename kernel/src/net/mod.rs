@@ -12,6 +12,7 @@ mod addr;
 mod bind;
 mod congestion;
 mod control;
+mod cork;
 mod count;
 mod create;
 pub mod device;

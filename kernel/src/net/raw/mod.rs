@@ -1,9 +1,10 @@
-//! Raw sockets: the socket (`raw`), its messages (`packet`), sending and receiving (`transfer`); and ping sockets, which only send
+//! Raw sockets: the socket (`raw`), its messages (`packet`, `part`), sending and receiving (`transfer`); and ping sockets, which only send
 //! echo requests (`ping`), with the identifiers of those (`ident`).
 #![forbid(unsafe_code)]
 
 mod ident;
 mod packet;
+mod part;
 mod ping;
 mod raw;
 mod transfer;

@@ -6,9 +6,11 @@
 //! (docs/decisions/0004). Locks: a socket's state is a `Stream`; never two sockets.
 
 use super::ident::Ident;
+use super::part::Part;
 use crate::mm::fallible::{try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
+use crate::net::cork::Cork;
 use crate::net::count;
 use crate::net::inbox::Inbox;
 use crate::net::inbox::report;
@@ -56,6 +58,8 @@ pub struct Raw {
     pub(super) options: Options,
     pub(super) state: SpinLock<State, level::Stream>,
     pub(super) for_reading: WaitQueue,
+    /// The message that is being put together.
+    pub(super) cork: Cork<Part>,
 }
 
 /// What a socket may send and gets.
@@ -115,6 +119,7 @@ pub(super) fn make(
             closed: false,
         }),
         for_reading: WaitQueue::new(),
+        cork: Cork::new(),
     })?;
     if style == Style::Ping {
         // As Linux has them share their identifiers.

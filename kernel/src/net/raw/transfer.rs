@@ -7,8 +7,9 @@ use super::packet::{
     HEADER, MAX, Message, complete, echo, ends, seal_icmp6, tally, tally_unreachable, unreachable,
     with_header,
 };
+use super::part::{Ends, Part};
 use super::raw::{ALL, Raw, Style};
-use crate::mm::fallible::{TryGrow, try_copy};
+use crate::mm::fallible::{TryGrow, TryVec, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo};
@@ -243,20 +244,76 @@ impl Raw {
             // Linux looks at the type and the code, and they are not there.
             return Err(Errno::EFAULT);
         }
-        if !v6 && len > MAX - HEADER {
-            self.too_long(to);
-            return Err(Errno::EMSGSIZE);
+        let more = how.flags.contains(MsgFlags::MORE);
+        if self.style == Style::Raw && (more || self.cork.has_any()) {
+            return self.send_part(src, (from, to), (hops, class), more);
         }
-        let mut body = match request {
+        self.check_length(len, to)?;
+        let body = match request {
             Some(request) => request,
             None => copy_in(src, len)?,
         };
-        if v6 && self.protocol == IPPROTO_ICMPV6 {
+        self.send_body(body, (from, to), (hops, class))?;
+        Ok(len)
+    }
+
+    /// # Errors
+    /// `EMSGSIZE` if a packet cannot be that long.
+    fn check_length(&self, len: usize, to: IpAddr) -> Result<()> {
+        let most = if to.is_ipv6() { MAX } else { MAX - HEADER };
+        if len <= most {
+            return Ok(());
+        }
+        if to.is_ipv4() {
+            self.too_long(to);
+        }
+        Err(Errno::EMSGSIZE)
+    }
+
+    fn send_body(
+        &self,
+        mut body: Vec<u8>,
+        (from, to): Ends,
+        (hops, class): (u8, u8),
+    ) -> Result<()> {
+        if self.protocol == IPPROTO_ICMPV6 && to.is_ipv6() {
             seal_icmp6(&mut body, from, to);
         }
         let message = Message { protocol: self.protocol, from, to, body: &body };
         transmit(&message, &with_header(&message, hops, class)?, (hops, class), &self.options);
+        Ok(())
+    }
+
+    /// Begins a message, or adds to the one that was begun, and sends it unless there is more. The first call says how it goes,
+    /// the last one from where to where.
+    #[cold]
+    fn send_part(
+        &self,
+        src: &mut Source<'_>,
+        ends: Ends,
+        marks: (u8, u8),
+        more: bool,
+    ) -> Result<usize> {
+        let len = src.remaining();
+        let mut held = self.cork.lock();
+        let part = held.get_or_insert_with(|| Part { marks, body: Vec::new() });
+        let added = self.add(src, part, ends.1);
+        // As on Linux, all of it is lost by an error.
+        let whole = if added.is_err() || !more { held.take() } else { None };
+        self.cork.note(&held);
+        drop(held);
+        added?;
+        if let Some(Part { marks, body }) = whole {
+            self.send_body(body, ends, marks)?;
+        }
         Ok(len)
+    }
+
+    fn add(&self, src: &mut Source<'_>, part: &mut Part, to: IpAddr) -> Result<()> {
+        let len = src.remaining();
+        self.check_length(part.body.len().saturating_add(len), to)?;
+        let bytes = copy_in(src, len)?;
+        part.body.try_extend_from_slice(&bytes).map_err(|_| Errno::ENOBUFS)
     }
 
     /// The message does not fit into a packet: a sender that asks for reports gets one.

@@ -1,8 +1,8 @@
-//! UDP and UDP-Lite: the socket (`udp`), the way of a datagram (`transfer`), and one that several calls put together (`cork`).
+//! UDP and UDP-Lite: the socket (`udp`), and the way of a datagram (`transfer`, `ways`).
 #![forbid(unsafe_code)]
 
-mod cork;
 mod transfer;
 mod udp;
+mod ways;
 
 pub(super) use udp::{Udp, create};

@@ -1,7 +1,7 @@
 //! Sending and receiving datagrams.
 
-use super::cork::Ways;
 use super::udp::Udp;
+use super::ways::Ways;
 use crate::mm::fallible::{TryVec, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, LO_MTU, Name, class, decode_v4, family_of};

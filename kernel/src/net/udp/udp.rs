@@ -4,16 +4,17 @@
 //! for reports gets an error, as after an ICMP message. Owns its queue, its port and its peer's name. Locks: `Stream`, never
 //! of two sockets.
 
-use super::cork::Cork;
+use super::ways::Ways;
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{
     Class, Family, Name, class, encode, encode_peer, family_of, needs_scope, route,
 };
 use crate::net::bind::check_bind;
+use crate::net::cork::Cork;
 use crate::net::count;
-use crate::net::inbox::Inbox;
 use crate::net::inbox::report;
+use crate::net::inbox::{Datagram, Inbox};
 use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, more, number};
 use crate::net::options;
@@ -38,7 +39,7 @@ pub struct Udp {
     pub(super) options: Options,
     pub(super) state: SpinLock<State, level::Stream>,
     pub(super) for_reading: WaitQueue,
-    pub(super) cork: Cork,
+    pub(super) cork: Cork<(Ways, Datagram)>,
     pub(super) peek_offset: PeekOffset,
 }
 

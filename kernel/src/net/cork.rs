@@ -1,34 +1,20 @@
-//! [`Cork`]: a datagram that several calls put together (MSG_MORE, UDP_CORK).
+//! [`Cork`]: a datagram that several calls put together (MSG_MORE, UDP_CORK), of UDP or a raw socket.
 //!
 //! The first call says where it goes and how, the later ones give more bytes; one without MSG_MORE, or the end of UDP_CORK,
 //! sends it. Owns the bytes until then. Never locked by who sends a whole datagram while none is put together. Locks: its
 //! mutex, held over the copying from user memory, as Linux holds the socket's.
 
-use crate::net::count::Flow;
-use crate::net::inbox::Datagram;
 use crate::sync::{Mutex, MutexGuard};
-use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Where a datagram goes, and how.
-pub(super) struct Ways {
-    pub to: SocketAddr,
-    pub from: SocketAddr,
-    pub hops: u8,
-    pub class: u8,
-    pub flow: Flow,
-    /// How many calls with MSG_ZEROCOPY are to be told of once it is sent.
-    pub uncopied: u32,
-}
-
 /// The datagram of a socket that is being put together.
-pub(super) struct Cork {
+pub struct Cork<T> {
     has_any: AtomicBool,
-    held: Mutex<Option<(Ways, Datagram)>>,
+    held: Mutex<Option<T>>,
 }
 
-impl Cork {
-    pub fn new() -> Self {
+impl<T> Cork<T> {
+    pub const fn new() -> Self {
         Self { has_any: AtomicBool::new(false), held: Mutex::new(None) }
     }
 
@@ -38,12 +24,12 @@ impl Cork {
         self.has_any.load(Ordering::Relaxed)
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Option<(Ways, Datagram)>> {
+    pub fn lock(&self) -> MutexGuard<'_, Option<T>> {
         self.held.lock()
     }
 
     /// Notes whether there is one, before it is unlocked.
-    pub fn note(&self, held: &Option<(Ways, Datagram)>) {
+    pub fn note(&self, held: &Option<T>) {
         // Relaxed: as in `has_any`.
         self.has_any.store(held.is_some(), Ordering::Relaxed);
     }
