@@ -191,7 +191,7 @@ impl Tcp {
             Role::Connected(_) | Role::Connecting => Some(Errno::ECONNRESET),
             _ => None,
         };
-        state.connecting = false;
+        (state.connecting, state.joined) = (false, false);
         (state.read_shut, state.write_shut, state.fin) = (false, false, false);
         drop(state);
         drop(turn);

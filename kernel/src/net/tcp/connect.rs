@@ -94,13 +94,14 @@ impl Tcp {
     fn try_backlog(&self, backlog: usize, begins: bool) -> Result<bool> {
         let mut state = self.state.lock();
         let state = &mut *state;
+        let may_begin = state.is_fresh() && !state.connecting;
         match &mut state.role {
             Role::Listener { backlog: old, .. } => *old = backlog,
-            Role::Closed if !state.connecting && begins => {
+            Role::Closed if may_begin && begins => {
                 let (pending, waiting, kept_out) = Default::default();
                 state.role = Role::Listener { backlog, pending, waiting, kept_out };
             }
-            Role::Closed if !state.connecting => return Ok(false),
+            Role::Closed if may_begin => return Ok(false),
             _ => return Err(Errno::EINVAL),
         }
         Ok(true)
@@ -193,7 +194,7 @@ impl Tcp {
         }
         let (connecting, fresh) = {
             let state = self.state.lock();
-            (state.connecting, matches!(state.role, Role::Closed))
+            (state.connecting, state.is_fresh())
         };
         if !connecting {
             if !fresh {
@@ -218,6 +219,7 @@ impl Tcp {
         let mut state = self.state.lock();
         state.connecting = false;
         if matches!(state.role, Role::Connected(_)) {
+            state.joined = true;
             return Ok(());
         }
         let error = state.error.take().unwrap_or(Errno::ECONNABORTED);
@@ -349,6 +351,7 @@ impl Tcp {
             new.peer = Some(state.local);
             new.port = Some(port);
             new.role = Role::Connected(self.me.clone());
+            new.joined = true;
         }
         state.role = Role::Connected(Arc::downgrade(&child));
         grow(&self.options);

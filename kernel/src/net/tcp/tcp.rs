@@ -78,6 +78,9 @@ pub(super) struct State {
     pub(super) attempt: u64,
     /// `connect` has been called and has not reported its outcome.
     pub(super) connecting: bool,
+    /// `connect` has told of a connection, or it was there to be accepted: even once that has been broken off the socket is its own,
+    /// until it is disconnected.
+    pub(super) joined: bool,
     /// A writer found no room: it is to be woken when there is some.
     pub(super) no_space: bool,
     /// No file has it any more.
@@ -133,6 +136,11 @@ impl State {
         matches!(self.role, Role::Connected(_))
     }
 
+    /// Whether it may listen, or connect.
+    pub(super) fn is_fresh(&self) -> bool {
+        matches!(self.role, Role::Closed) && !self.joined
+    }
+
     /// Whether the connection is the one with `peer`: what that one sends, its end too, is for no other, which may have been begun
     /// since.
     pub(super) fn is_connected_to(&self, peer: &Weak<Tcp>) -> bool {
@@ -177,6 +185,7 @@ impl Tcp {
                 fin: false,
                 attempt: 0,
                 connecting: false,
+                joined: false,
                 no_space: false,
                 orphan: false,
             }),
