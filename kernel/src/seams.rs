@@ -11,7 +11,7 @@
 //! | slot | declared in | filled through | by | when, and what holds before |
 //! |---|---|---|---|---|
 //! | `PERF` | `trace/hook.rs` | `register` | `process/perf/told.rs` | `process::start::init`; no event is counted |
-//! | `LOOK` | `time/timer.rs` | `set_look` | `process/perf/sampler.rs` | `process::start::init`; nothing looks at the running task |
+//! | `LOOK` | `time/look.rs` | `set_look` | `process/perf/sampler.rs` | `process::start::init`; nothing looks at the running task |
 //! | `RING` | `trace/hook.rs` | `register` | `process/rings/tell.rs` | `process::start::init`; nothing is traced |
 //! | `FATAL` | `arch/x86_64/entry/trap.rs` | `set_fatal` | `main.rs` | first of all; a trap that nothing resolves is a plain panic |
 //! | `TIMER` | `arch/x86_64/irq/irq.rs` | `set_timer` | `time/timer.rs` | `time::start::init`; interrupts are off |

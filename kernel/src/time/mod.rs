@@ -1,12 +1,13 @@
 //! Clocks and timers.
 //!
 //! Owns the scale of the TSC (`scale`), the offset of the wall clock (`clock`), how both change (`adjust`), and one timer
-//! queue per CPU (`timer`). Reading a clock waits for nobody but a change of its speed, and takes one multiplication. The CPU is tickless: its timer is
+//! queue per CPU (`timer`), beside which the profiler looks (`look`). Reading a clock waits for nobody but a change of its speed, and takes one multiplication. The CPU is tickless: its timer is
 //! armed for the nearest timer or the end of the running task's slice, and for nothing else.
 #![deny(unsafe_code)]
 
 mod adjust;
 mod clock;
+mod look;
 mod nanos;
 mod scale;
 pub mod selftest;
@@ -20,12 +21,13 @@ pub use clock::{
     ClockId, busy_wait_seconds, clock_now, monotonic, now_on, passed, realtime, resolution, signed,
     unix_seconds,
 };
+pub use look::set_look;
 pub use nanos::Nanos;
 pub use scale::{since_boot_ns, tsc_hz};
 pub use start::init;
 pub use timer::{
     SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, arm_on, armed, begin_looks, cancel,
-    cancel_and_wait, for_each_room, prepare_cpu, run_deferred, set_look, set_slice_end,
-    slice_ends_by, start_samples,
+    cancel_and_wait, for_each_room, prepare_cpu, run_deferred, set_slice_end, slice_ends_by,
+    start_samples,
 };
 pub use wall::{times_set, when_set};

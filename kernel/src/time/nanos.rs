@@ -7,6 +7,9 @@ use core::ops::{Add, Sub};
 pub struct Nanos(pub u64);
 
 impl Nanos {
+    /// A time that never comes.
+    pub const NEVER: Self = Self(u64::MAX);
+
     pub const PER_SECOND: u64 = 1_000_000_000;
 
     pub const fn from_millis(millis: u64) -> Self {

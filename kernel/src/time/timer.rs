@@ -12,6 +12,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::clock::{monotonic, monotonic_of};
+use super::look;
 use super::nanos::Nanos;
 use super::scale;
 use crate::arch::entry::trap;
@@ -20,7 +21,7 @@ use crate::arch::smp;
 use crate::base::percpu::{MAX_CPUS, cpu_id, cpus_online};
 use crate::base::{cpu, tsc};
 use crate::sync::wait::{Base, Moment};
-use crate::sync::{Once, SpinLock, WaitQueue, cond_resched, level};
+use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
 use crate::trace::{self, Event, Point};
 use abi::{Errno, Result};
 
@@ -76,6 +77,8 @@ struct Queue {
     slice_end: Option<Nanos>,
     /// When the running task is looked at next; `None` while the CPU idles.
     sample: Option<Nanos>,
+    /// No later than the first of all these: before it an interrupt has nothing to do but to look.
+    due: Nanos,
     /// What the hardware is armed for.
     armed: Option<Nanos>,
     /// The timer whose target is being called, and referred to, by the interrupt, which arms the hardware when it is done.
@@ -90,16 +93,6 @@ crate::per_cpu! {
     static SAMPLING: AtomicBool = AtomicBool::new(false);
 }
 
-/// What looks at the running task beside that, if anything does: it says when it is to look again, if at all.
-pub type Look = fn(Nanos) -> Option<Nanos>;
-
-crate::per_cpu! {
-    /// When it looks next, or [`NEVER`]. Relaxed: this CPU's own.
-    static LOOK_AT: AtomicU64 = AtomicU64::new(NEVER);
-}
-
-static LOOK: Once<Look> = Once::new();
-
 static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
     SpinLock::new(Queue {
         entries: VecDeque::new(),
@@ -110,6 +103,7 @@ static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
         moved: 0,
         slice_end: None,
         sample: None,
+        due: Nanos(0),
         armed: None,
         firing: None,
     })
@@ -286,6 +280,7 @@ pub fn set_slice_end(end: Nanos) {
     let cpu = cpu_id();
     let mut queue = QUEUES[cpu].lock();
     queue.slice_end = Some(end);
+    queue.due = queue.due.min(end);
     // Relaxed: see `slice_ends_by`.
     SLICE_ENDS[cpu].store(end.0, Ordering::Relaxed);
     if queue.armed.is_none_or(|armed| end < armed) {
@@ -303,7 +298,7 @@ pub fn slice_ends_by(cpu: usize, when: u64) -> bool {
 }
 
 /// No slice is being timed.
-const NEVER: u64 = u64::MAX;
+const NEVER: u64 = Nanos::NEVER.0;
 
 /// What `Queue::slice_end` is.
 static SLICE_ENDS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(NEVER) }; MAX_CPUS];
@@ -324,31 +319,10 @@ fn begin_samples() {
     queue.program();
 }
 
-/// What looks, whatever CPU begins to.
-pub fn set_look(look: Look) {
-    LOOK.call_once(|| look);
-}
-
-/// When this CPU looks next.
-fn look_at() -> Nanos {
-    Nanos(LOOK_AT.with(|at| at.load(Ordering::Relaxed)))
-}
-
 /// This CPU looks at the running task from now on, first at that time, unless it does already. Interrupts are off.
 pub fn begin_looks(first: Nanos) {
-    if look_at().0 == NEVER {
-        LOOK_AT.with(|at| at.store(first.0, Ordering::Relaxed));
-        QUEUES[cpu_id()].lock().program();
-    }
-}
-
-/// Looks if it is time.
-fn look(now: Nanos) {
-    if look_at() <= now
-        && let Some(look) = LOOK.get()
-    {
-        let next = look(now).map_or(NEVER, |next| next.0);
-        LOOK_AT.with(|at| at.store(next, Ordering::Relaxed));
+    if look::begin(first) {
+        QUEUES[cpu_id()].lock().arm();
     }
 }
 
@@ -403,6 +377,7 @@ impl Queue {
     /// Gives the timers of clocks that can be set the deadlines that they have now.
     fn move_all(&mut self) {
         self.moved = self.next_sequence;
+        self.due = Nanos(0);
         for timers in [&mut self.entries, &mut self.for_thread] {
             for timer in timers.iter_mut().filter(|timer| timer.until.base != Base::Monotonic) {
                 timer.key.0 = deadline_of(timer.until);
@@ -424,13 +399,25 @@ impl Queue {
         self.for_thread.iter().map(|timer| timer.key.0).find(|deadline| *deadline > self.told)
     }
 
-    /// Arms the hardware for the nearest deadline, unless it is armed for that or earlier; a second ahead at most, for the clock's
-    /// speed may change.
-    fn program(&mut self) {
+    /// The first of all but looks.
+    fn first_due(&self) -> Nanos {
         let at = |deadline: Option<Nanos>| deadline.unwrap_or(Nanos(NEVER));
         let of_timers = at(self.nearest_timer()).min(at(self.nearest_for_thread()));
         let of_task = at(self.slice_end).min(at(self.sample));
-        let nearest = of_timers.min(of_task).min(look_at());
+        of_timers.min(of_task)
+    }
+
+    /// Notes what is due first, and arms the hardware for it.
+    fn program(&mut self) {
+        self.due = self.first_due();
+        self.arm();
+    }
+
+    /// Arms the hardware for the nearest deadline, unless it is armed for that or earlier; a second ahead at most, for the clock's
+    /// speed may change.
+    #[inline]
+    fn arm(&mut self) {
+        let nearest = self.due.min(look::at());
         if nearest.0 == NEVER {
             return;
         }
@@ -449,7 +436,20 @@ fn interrupt(from_user: bool) {
     FIRED.fetch_add(1, Ordering::Relaxed);
     let queue = &QUEUES[cpu_id()];
     let now = monotonic();
-    look(now);
+    look::look(now);
+    let mut held = queue.lock();
+    if held.due > now {
+        debug_assert!(held.due <= held.first_due(), "something is due before `due`");
+        held.armed = None;
+        held.arm();
+        return;
+    }
+    drop(held);
+    fire(queue, now, from_user);
+}
+
+/// Does what is due.
+fn fire(queue: &SpinLock<Queue, level::Timer>, now: Nanos, from_user: bool) {
     let mut held = loop {
         let mut held = queue.lock();
         held.firing = None;
