@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The events of one task or CPU.
 pub(super) struct Context {
+    /// In the order of their numbers.
     events: SpinLock<Vec<Arc<Event>>, level::Perf>,
     /// Where the task ran last, one more than its number; 0 before it did.
     last_cpu: AtomicUsize,
@@ -72,14 +73,19 @@ impl Context {
     }
 
     pub(super) fn add(&self, event: &Arc<Event>) -> Result<()> {
-        grow::push(&self.events, event.clone())
+        grow::push(&self.events, event.clone())?;
+        let mut events = self.events.lock();
+        // Nobody else changes the list: who does holds the mutex of all events.
+        let at = events.iter().rposition(|other| other.id < event.id).map_or(0, |at| at + 1);
+        events[at..].rotate_right(1);
+        Ok(())
     }
 
     /// Takes an event out, if it is there.
     pub(super) fn remove(&self, event: &Event) {
         let mut events = self.events.lock();
         let at = events.iter().position(|other| core::ptr::eq(&**other, event));
-        let gone = at.map(|at| events.swap_remove(at));
+        let gone = at.map(|at| events.remove(at));
         drop(events);
         drop(gone);
     }

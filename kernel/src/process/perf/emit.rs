@@ -31,7 +31,7 @@ fn tell_as(
         context.for_each(|event| {
             let here = event.cpu.is_none_or(|own| own == cpu);
             if here && event.is_counting() && wants(&event.attr) {
-                event.output(&record(event), &[], Some(task), may_wake);
+                event.output(record(event).words(), Some(task), may_wake);
             }
         });
     };

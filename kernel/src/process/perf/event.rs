@@ -7,9 +7,9 @@
 use super::chains::Chains;
 use super::context::{self, Context};
 use super::long;
-use super::part::{Aim, Owed, Times};
+use super::part::{Aim, Owed, Times, Totals, Words};
 use super::period::Pace;
-use super::record::{Place, Record};
+use super::record::{self, Place, Record};
 use super::ring::{Put, Ring};
 use super::{sampler, sched};
 use crate::mm::fallible::TryGrow;
@@ -88,24 +88,6 @@ pub(super) struct Links {
     pub children: Vec<Weak<Event>>,
 }
 
-/// What is read of an event.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
-    pub count: u64,
-    pub enabled: u64,
-    pub running: u64,
-}
-
-impl Totals {
-    fn add(self, other: Self) -> Self {
-        Self {
-            count: self.count.wrapping_add(other.count),
-            enabled: self.enabled.wrapping_add(other.enabled),
-            running: self.running.wrapping_add(other.running),
-        }
-    }
-}
-
 /// One event.
 pub(super) struct Event {
     _counted: Counted,
@@ -134,7 +116,7 @@ pub(super) struct Event {
     count: AtomicU64,
     /// Records of it, and of those inherited from it, that found no room. Relaxed: a statistic.
     pub lost: AtomicU64,
-    times: SpinLock<Times, level::Perf>,
+    pub times: SpinLock<Times, level::Perf>,
     /// Whether it is switched on.
     pub on: AtomicBool,
     /// Whether it counts: it is on, and so is its group.
@@ -144,6 +126,10 @@ pub(super) struct Event {
     enable_on_exec: AtomicBool,
     /// Where its records go, and those of the ones inherited from it.
     pub ring: SpinLock<Option<Arc<Ring>>, level::Perf>,
+    /// Mappings of its descriptor, and those that are being made.
+    pub maps: AtomicUsize,
+    /// It is counted among those that have the calls of all tasks watched. Relaxed: changes with the mutex of all events held.
+    pub watches_all: AtomicBool,
     /// What was counted by those that children had of it, and that are over.
     gone: SpinLock<Totals, level::Perf>,
 }
@@ -167,7 +153,8 @@ impl Event {
         let is_here = cpu.is_none() || matches!(subject, Subject::Cpu);
         let pace = Pace::of(&attr, what);
         let chains = Chains::of(&attr, parent.is_some());
-        let times = Times { at: 0, enabled: 0, running: 0, base: 0, is_here };
+        let taken = pace.taken();
+        let times = Times { at: 0, enabled: 0, running: 0, base: 0, is_here, taken };
         Self {
             _counted: Counted::new(Kind::PerfEvent),
             attr,
@@ -192,6 +179,8 @@ impl Event {
             over: AtomicBool::new(false),
             enable_on_exec: AtomicBool::new(attr.has(bit::ENABLE_ON_EXEC)),
             ring: SpinLock::new(None),
+            maps: AtomicUsize::new(0),
+            watches_all: AtomicBool::new(false),
             gone: SpinLock::new(Totals::default()),
         }
     }
@@ -243,14 +232,20 @@ impl Event {
         self.enable_on_exec.swap(false, Ordering::Relaxed)
     }
 
-    /// Counts one more, of `task`, and takes a sample of it if it is time.
+    /// Counts one more, of `task`, and takes a sample of it if it is time; `all` are those of its context.
     #[inline]
-    pub fn count_one(&self, task: Option<&Task>, place: Place<'_>, may_wake: bool) {
+    pub fn count_one(
+        &self,
+        task: Option<&Task>,
+        place: &Place<'_>,
+        all: &[Arc<Self>],
+        may_wake: bool,
+    ) {
         self.count.fetch_add(1, Ordering::Relaxed);
         if self.attr.is_sampling()
             && let Some(period) = self.is_due(1)
         {
-            self.sample(task, place, period, may_wake);
+            self.sample(task, place, all, period, may_wake);
         }
     }
 
@@ -260,12 +255,22 @@ impl Event {
     }
 
     /// Writes a sample. Interrupts are off.
-    pub fn sample(&self, task: Option<&Task>, place: Place<'_>, period: u64, may_wake: bool) {
-        let mut record = Record::empty();
-        record.sample(self, task, &place, period);
-        match self.attr.samples(sample::LONG) {
-            true => long::output(self, task, place, &mut record, may_wake),
-            false => self.output(&record, &[], task, may_wake),
+    pub fn sample(
+        &self,
+        task: Option<&Task>,
+        place: &Place<'_>,
+        all: &[Arc<Self>],
+        period: u64,
+        may_wake: bool,
+    ) {
+        let output = |words: &[u64]| self.output(words, task, may_wake);
+        if self.attr.samples(sample::LONG) {
+            long::make(self, task, (place, all), period, output);
+        } else {
+            let mut words = [0; record::SHORT];
+            let mut words = Words::new(&mut words);
+            record::sample(&mut words, self, task, place, period);
+            output(words.finish());
         }
         let is_last = self.is_used_up();
         if is_last {
@@ -283,11 +288,11 @@ impl Event {
         self.parent.as_deref().unwrap_or(self)
     }
 
-    /// Writes a record, and the words behind it, where those of the event go.
-    pub fn output(&self, record: &Record, long: &[u64], task: Option<&Task>, may_wake: bool) {
+    /// Writes a record where those of the event go.
+    pub fn output(&self, record: &[u64], task: Option<&Task>, may_wake: bool) {
         let first = self.first();
         if let Some(ring) = &*first.ring.lock() {
-            match ring.write(record, long, |number| Record::lost(self, task, number), may_wake) {
+            match ring.write(record, |number| Record::lost(self, task, number), may_wake) {
                 Put::Quietly => {}
                 Put::Wakes => first.owed.owe(false),
                 Put::Nothing => {
@@ -295,6 +300,11 @@ impl Event {
                 }
             }
         }
+    }
+
+    /// Where its records go, if that is mapped.
+    pub fn mapped_ring(&self) -> Option<Arc<Ring>> {
+        self.ring.lock().clone().filter(|ring| ring.is_mapped())
     }
 
     /// So many were not told of.

@@ -49,8 +49,7 @@ impl FileOps for EventFile {
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
         table.watch(&self.queue);
-        let ring = self.event.ring.lock().clone();
-        match &ring {
+        match &self.event.mapped_ring() {
             Some(ring) => {
                 table.watch(&ring.readers);
                 let ready = ring.take_ready();
@@ -99,7 +98,7 @@ fn command(event: &Arc<Event>, cmd: u32, arg: u64) -> Result<()> {
         ioctl::SET_OUTPUT if arg == u64::MAX => return map::set_output(event, None),
         ioctl::SET_OUTPUT => return map::set_output(event, Some(&event_of(arg as i32)?)),
         ioctl::PAUSE_OUTPUT => {
-            let ring = event.ring.lock().clone().filter(|ring| ring.pages() != 0);
+            let ring = event.mapped_ring().filter(|ring| ring.pages() != 0);
             ring.ok_or(Errno::EINVAL)?.pause(arg as u32 != 0);
         }
         ioctl::SET_FILTER => return tracepoint::set_filter(event, arg),

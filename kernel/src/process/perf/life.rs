@@ -4,7 +4,7 @@
 
 use super::context::{self, Context};
 use super::event::{Changes, Event, Subject, changes};
-use super::{breakpoint, emit, pay, sched, told, tracepoint};
+use super::{breakpoint, emit, pay, read, sched, told, tracepoint};
 use crate::mm::fallible::try_arc;
 use crate::process::task::current::Current;
 use crate::process::task::task::Task;
@@ -175,7 +175,7 @@ fn turn(context: &Context) {
 /// Lets an event count from now on.
 ///
 /// # Errors
-/// `ENOMEM`, or `ESRCH` if its task ends meanwhile.
+/// `ENOMEM`, `E2BIG`, or `ESRCH` if its task ends meanwhile.
 pub(super) fn attach(
     event: &Arc<Event>,
     leader: Option<&Arc<Event>>,
@@ -191,6 +191,9 @@ pub(super) fn attach(
     {
         breakpoint::Slots::new(task, changes).check_event(context, event.cpu)?;
     }
+    if let Some(leader) = leader {
+        read::check_size(leader, &event.attr, changes)?;
+    }
     context.add(event)?;
     let joined = leader.map_or(Ok(()), |leader| event.join(leader, changes));
     // SeqCst: see `leave`.
@@ -203,7 +206,7 @@ pub(super) fn attach(
     }
     changes.subscribe();
     if event.what.is_call() {
-        tracepoint::watch(task.as_deref());
+        tracepoint::watch(event, task.as_deref());
     }
     if let Some(task) = &task {
         event.settle_where(task);

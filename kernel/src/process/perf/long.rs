@@ -1,13 +1,14 @@
 //! What is long in a sample: counts, the call chain, the registers and the stack of the program.
 //!
-//! Owns a room on each CPU for it, since a sample is taken on whatever stack is in use, and there on all CPUs once an event wants
+//! Owns a room on each CPU for samples with any of it, since a sample is taken on whatever stack is in use, and there on all CPUs once an event wants
 //! any of it. Kernel frames are followed on the stack that is in use, and user memory is read only where it is present, so nothing is
 //! waited for: whatever was interrupted goes on as if nothing had been. Never shows a register of the kernel: it may hold a key.
 //! Locks: `Perf`, of the room of the CPU in use, which nobody else ever has: whoever takes a sample has interrupts off.
 
 use super::chains::MAX_CONTEXTS;
 use super::event::Event;
-use super::record::{Place, Record};
+use super::part::Words;
+use super::record::{self, Place};
 use crate::arch::entry::frame::TrapFrame;
 use crate::arch::stop::backtrace;
 use crate::base::page::USER_END;
@@ -37,15 +38,7 @@ const LAST: [(u64, u64); 3] = [
 /// PERF_SAMPLE_REGS_ABI_64.
 const REGS_OF_64: u64 = 2;
 
-/// Words of a record that is being made.
-pub(super) struct Room {
-    words: Vec<u64>,
-    used: usize,
-    /// How many it may be, behind those that the sample begins with.
-    most: usize,
-}
-
-static ROOMS: Once<Vec<SpinLock<Room, level::Perf>>> = Once::new();
+static ROOMS: Once<Vec<SpinLock<Vec<u64>, level::Perf>>> = Once::new();
 
 /// Makes the rooms, once there is an event that wants any of this.
 pub(super) fn prepare(attr: &Attr) -> Result<()> {
@@ -54,7 +47,7 @@ pub(super) fn prepare(attr: &Attr) -> Result<()> {
         for _ in 0..percpu::cpus_online() {
             let mut words = Vec::with_room(WORDS)?;
             words.try_resize(WORDS, 0)?;
-            rooms.try_push(SpinLock::new(Room { words, used: 0, most: 0 }))?;
+            rooms.try_push(SpinLock::new(words))?;
         }
         ROOMS.call_once(|| rooms);
     }
@@ -67,22 +60,24 @@ pub(super) fn kept_pages() -> u64 {
     pages_of_room::<u64>(WORDS) * rooms.len() as u64
 }
 
-/// Writes a sample with all that is long in it. Interrupts are off.
-pub(super) fn output(
+/// Makes a sample with all that is long in it, and has it written. Interrupts are off.
+pub(super) fn make(
     event: &Event,
     task: Option<&Task>,
-    place: Place<'_>,
-    head: &mut Record,
-    may_wake: bool,
+    (place, all): (&Place<'_>, &[Arc<Event>]),
+    period: u64,
+    write: impl FnOnce(&[u64]),
 ) {
     let rooms = ROOMS.get().map(Vec::as_slice).unwrap_or_default();
     let Some(room) = rooms.get(percpu::cpu_id()) else { return };
     let mut room = room.lock();
-    room.used = 0;
-    room.most = WORDS.saturating_sub(head.words().len());
-    room.fill(event, task, place);
-    head.finish(room.used);
-    event.output(head, &room.words[..room.used], task, may_wake);
+    let mut words = Words::new(&mut room);
+    record::sample(&mut words, event, task, place, period);
+    let attr = &event.attr;
+    let last = LAST.into_iter().filter(|(wanted, _)| attr.samples(*wanted));
+    words.put_before(last.clone().count(), |words| words.put_long(event, task, place, all));
+    last.for_each(|(_, word)| words.put_if(true, word));
+    write(words.finish());
 }
 
 /// The registers of the program that runs, if it is `task`.
@@ -91,32 +86,23 @@ fn of_program(task: Option<&Task>) -> Option<TrapFrame> {
     task.user_frame()
 }
 
-/// How many addresses and marks a chain has.
+/// How many addresses and marks a chain may have yet.
 struct Chain {
-    start: usize,
-    most: usize,
-    contexts: usize,
     addresses: usize,
-    is_over: bool,
+    marks: usize,
 }
 
-impl Room {
-    /// Whether there was room for it.
-    fn put(&mut self, word: u64) -> bool {
-        match self.words.get_mut(self.used).filter(|_| self.used < self.most) {
-            Some(free) => *free = word,
-            None => return false,
-        }
-        self.used += 1;
-        true
-    }
-
-    fn fill(&mut self, event: &Event, task: Option<&Task>, place: Place<'_>) {
+impl Words<'_> {
+    fn put_long(
+        &mut self,
+        event: &Event,
+        task: Option<&Task>,
+        place: &Place<'_>,
+        all: &[Arc<Event>],
+    ) {
         let attr = &event.attr;
-        let most = self.most;
-        self.most -= LAST.into_iter().filter(|(wanted, _)| attr.samples(*wanted)).count();
         if attr.samples(sample::READ) {
-            self.put_counts(event, place.all);
+            self.put_counts(event, all);
         }
         if attr.samples(sample::CALLCHAIN) {
             self.put_chain(attr, task, place);
@@ -124,7 +110,7 @@ impl Room {
         if attr.samples(sample::RAW) {
             // Of what has none, Linux tells four bytes of zeros.
             match place.fact {
-                Some(fact) => fact.raw(&event.attr, |word| {
+                Some(fact) => fact.raw(attr, |word| {
                     self.put(word);
                 }),
                 None => {
@@ -137,12 +123,6 @@ impl Room {
         }
         if attr.samples(sample::STACK_USER) {
             self.put_stack(attr.sample_stack_user, of_program(task).as_ref());
-        }
-        self.most = most;
-        for (wanted, word) in LAST {
-            if attr.samples(wanted) {
-                self.put(word);
-            }
         }
     }
 
@@ -164,13 +144,8 @@ impl Room {
         self.put_if(form & format::ENABLED != 0, times.enabled);
         self.put_if(form & format::RUNNING != 0, times.running);
         self.put_count(leader, form, false);
-        // In the order in which they joined, that of their numbers.
-        let mut last = leader.id;
-        let next =
-            |last| all.iter().filter(is_in).filter(|one| one.id > last).min_by_key(|one| one.id);
-        while let Some(member) = next(last) {
+        for member in all.iter().filter(is_in).filter(|one| one.id != leader.id) {
             self.put_count(member, form, false);
-            last = member.id;
         }
     }
 
@@ -184,24 +159,16 @@ impl Room {
         self.put_if(form & format::LOST != 0, event.lost.load(Ordering::Relaxed));
     }
 
-    fn put_if(&mut self, wanted: bool, word: u64) {
-        if wanted {
-            self.put(word);
-        }
-    }
-
     /// How many addresses, and these: the kernel's, if it is in the kernel, then the program's.
-    fn put_chain(&mut self, attr: &Attr, task: Option<&Task>, place: Place<'_>) {
-        let mut chain = Chain {
-            start: self.used,
-            most: attr.sample_max_stack.into(),
-            contexts: 0,
-            addresses: 0,
-            is_over: false,
-        };
-        self.put(0);
+    fn put_chain(&mut self, attr: &Attr, task: Option<&Task>, place: &Place<'_>) {
+        let marks = MAX_CONTEXTS.get().unsigned_abs() as usize;
+        let mut chain = Chain { addresses: attr.sample_max_stack.into(), marks };
+        let number = self.used();
+        if !self.put(0) {
+            return;
+        }
         if !place.from_user && !attr.has(bit::EXCLUDE_CALLCHAIN_KERNEL) {
-            self.put_context(&mut chain, context::KERNEL);
+            self.put_mark(&mut chain, context::KERNEL);
             if self.put_address(&mut chain, place.ip) {
                 backtrace::walk_stack(place.bp, |address| self.put_address(&mut chain, address));
             }
@@ -213,29 +180,24 @@ impl Room {
             false => of_program(task).map(|program| (program.rip, program.rbp)),
         };
         if let Some((ip, bp)) = user {
-            self.put_context(&mut chain, context::USER);
+            self.put_mark(&mut chain, context::USER);
             self.put_frames(&mut chain, ip, bp);
         }
-        let number = self.used - chain.start - 1;
-        self.words[chain.start] = number as u64;
+        self.set(number, (self.used() - number - 1) as u64);
     }
 
-    fn put_context(&mut self, chain: &mut Chain, mark: u64) {
-        let most = MAX_CONTEXTS.get().unsigned_abs() as usize;
-        if chain.contexts < most && self.put(mark) {
-            chain.contexts += 1;
-        } else {
-            chain.is_over = true;
+    /// Behind a mark that finds no place nothing may follow.
+    fn put_mark(&mut self, chain: &mut Chain, mark: u64) {
+        if chain.marks == 0 || !self.put(mark) {
+            chain.addresses = 0;
         }
+        chain.marks = chain.marks.saturating_sub(1);
     }
 
     fn put_address(&mut self, chain: &mut Chain, address: u64) -> bool {
-        let has_room = chain.addresses < chain.most && !chain.is_over && self.used < self.most;
-        if has_room {
-            self.put(address);
-            chain.addresses += 1;
-        }
-        has_room
+        let is_put = chain.addresses != 0 && self.put(address);
+        chain.addresses -= usize::from(is_put);
+        is_put
     }
 
     /// The frames of a program that keeps frame pointers. They are the program's own to write: a ring of them ends with the room.
@@ -272,7 +234,7 @@ impl Room {
             return;
         };
         let below_end = USER_END.saturating_sub(program.rsp);
-        let free = self.most.saturating_sub(self.used + 2);
+        let free = self.left().saturating_sub(2);
         let words = u64::from(wanted).min(below_end).div_ceil(8).min(free as u64);
         self.put(words * 8);
         if words == 0 {

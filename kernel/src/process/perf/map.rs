@@ -1,19 +1,24 @@
 //! The buffers of events: which one an event has, and what a mapping of its descriptor is.
 //!
-//! Owns nothing. Never makes a buffer that its user may not have (`locked`). Locks: the mutex of all events, while buffers change.
+//! Owns nothing. Never makes a buffer that its user may not have (`locked`). Locks: the mutex of all events, while
+//! buffers are given; `Perf`, of an event's buffer.
 
 use super::event::{Event, Subject, changes};
 use super::locked::Locked;
-use super::ring::{Mapped, Ring, Wakeup};
+use super::ring::{Ring, Wakeup, Way, count};
 use super::settings::{MLOCK_KB, PARANOID};
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
-use crate::mm::fallible::try_arc;
-use crate::process::task::current::current;
+use crate::mm::fallible::{try_arc, try_string};
+use crate::mm::space::request::{Prot, VmFlags};
+use crate::mm::{MapObserver, MapSource, PageCache};
 use crate::vfs::{MapRange, MapTarget, OpenFile};
 use abi::perf::bit;
 use abi::{Errno, Result};
+use alloc::string::String;
 use alloc::sync::Arc;
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// What a mapping of an event's descriptor shows; the first makes the buffer.
 pub(super) fn target(
@@ -30,24 +35,111 @@ pub(super) fn target(
     if inherits || !range.shared || range.offset != 0 || !is_good {
         return Err(Errno::EINVAL);
     }
-    // Not under the mutex: the last mapping to go closes the event with that of the space held.
-    let in_space = current().mm().usage().locked;
     let _changes = changes();
-    let old = event.ring.lock().clone().filter(|ring| ring.is_wanted());
-    let ring = match old {
-        Some(ring) if ring.pages() as u64 == pages => ring,
+    let mapped = match Mapped::of(event, file) {
+        Some(mapped) if mapped.ring.pages() as u64 == pages => mapped,
         Some(_) => return Err(Errno::EINVAL),
         None => {
             let free = u64::from(MLOCK_KB.get().unsigned_abs()) << 10;
-            let locked = Locked::new(pages + 1, in_space, free, PARANOID.get() < 0)?;
+            let locked = Locked::new(pages + 1, free, PARANOID.get() < 0)?;
             let pages = usize::try_from(pages).map_err(|_| Errno::ENOMEM)?;
-            let ring = Ring::new(pages, wakeup(event), !range.writable, locked)?;
-            let old = event.ring.lock().replace(ring.clone());
+            let way =
+                Way { overwrites: !range.writable, backward: event.attr.has(bit::WRITE_BACKWARD) };
+            let ring = Ring::new(pages, wakeup(event), way, locked)?;
+            let mut own = event.ring.lock();
+            let old = own.replace(ring.clone());
+            let mapped = Mapped::new(event, ring, file);
+            drop(own);
             drop(old);
-            ring
+            mapped
         }
     };
-    Ok(MapTarget::File(try_arc(Mapped::new(ring, file.clone()))?))
+    Ok(MapTarget::File(try_arc(mapped)?))
+}
+
+/// A buffer behind mappings of an event's descriptor. The event stays open as long.
+struct Mapped {
+    event: Arc<Event>,
+    ring: Arc<Ring>,
+    _file: Arc<OpenFile>,
+    /// It is counted, and there is no mapping yet. Relaxed: who maps asks once.
+    is_promise: AtomicBool,
+}
+
+impl Mapped {
+    /// The buffer that the event has, if that is mapped.
+    fn of(event: &Arc<Event>, file: &Arc<OpenFile>) -> Option<Self> {
+        let own = event.ring.lock();
+        let ring = own.as_ref().filter(|ring| ring.is_mapped())?;
+        Some(Self::new(event, ring.clone(), file))
+    }
+
+    /// Counts what is to be mapped. The event's buffer is locked, so that nobody takes it from the event for having no mapping.
+    fn new(event: &Arc<Event>, ring: Arc<Ring>, file: &Arc<OpenFile>) -> Self {
+        let event = event.clone();
+        let mapped = Self { event, ring, _file: file.clone(), is_promise: AtomicBool::new(true) };
+        mapped.count(true);
+        mapped
+    }
+
+    fn count(&self, is_new: bool) {
+        self.ring.count_mapping(is_new);
+        count(&self.event.maps, is_new);
+    }
+
+    /// There is one less. With the last the event has no buffer any more.
+    fn leave(&self) {
+        self.count(false);
+        let mut own = self.event.ring.lock();
+        // Relaxed: who counts one more has the lock.
+        let gone = if self.event.maps.load(Ordering::Relaxed) == 0 { own.take() } else { None };
+        drop(own);
+        drop(gone);
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        if *self.is_promise.get_mut() {
+            self.leave();
+        }
+    }
+}
+
+impl MapSource for Mapped {
+    fn cache(&self) -> &Arc<PageCache> {
+        self.ring.cache()
+    }
+    fn name(&self) -> Result<String> {
+        try_string("anon_inode:[perf_event]")
+    }
+    fn dev_ino(&self) -> (u64, u64) {
+        (0, 0)
+    }
+    fn rights(&self, _: bool, _: Prot) -> Result<VmFlags> {
+        Ok(VmFlags::MAY_READ | VmFlags::MAY_WRITE)
+    }
+    fn punch(&self, _: Range<u64>) -> Result<()> {
+        // As on Linux: there is no file behind it.
+        Err(Errno::ENODEV)
+    }
+    fn observer(&self) -> Option<&dyn MapObserver> {
+        Some(self)
+    }
+}
+
+impl MapObserver for Mapped {
+    fn mapped(&self) {
+        if !self.is_promise.swap(false, Ordering::Relaxed) {
+            self.count(true);
+        }
+    }
+    fn unmapped(&self) {
+        self.leave();
+    }
+    fn size(&self) -> u64 {
+        self.ring.mapped_size()
+    }
 }
 
 fn wakeup(event: &Event) -> Wakeup {
@@ -67,14 +159,21 @@ pub(super) fn set_output(event: &Arc<Event>, to: Option<&Arc<Event>>) -> Result<
             };
             let clock = |event: &Event| (event.attr.has(bit::USE_CLOCKID), event.attr.clockid);
             let apart = event.cpu != to.cpu || event.cpu.is_none() && !same_task;
-            if Arc::ptr_eq(event, to) || apart || clock(event) != clock(to) {
+            let way = |event: &Event| event.attr.has(bit::WRITE_BACKWARD);
+            let differs = clock(event) != clock(to) || way(event) != way(to);
+            if Arc::ptr_eq(event, to) || apart || differs {
                 return Err(Errno::EINVAL);
             }
-            let ring = to.ring.lock().clone().filter(|ring| ring.is_mapped());
-            Some(ring.ok_or(Errno::EINVAL)?)
+            Some(to.mapped_ring().ok_or(Errno::EINVAL)?)
         }
     };
-    let old = core::mem::replace(&mut *event.ring.lock(), ring);
+    let mut own = event.ring.lock();
+    // Relaxed: who counts one more has the lock.
+    if event.maps.load(Ordering::Relaxed) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let old = core::mem::replace(&mut *own, ring);
+    drop(own);
     drop(old);
     Ok(())
 }

@@ -45,7 +45,7 @@ pub(in crate::process) fn kept_pages() -> u64 {
 }
 pub(in crate::process) use life::{exec_done, forked, inherit, leave, switched};
 pub use life::{mapped, named};
-pub use open::{Request, open};
+pub use open::{Request, check, open};
 pub(in crate::process) use pay::{has_switched, pay};
 pub(in crate::process) use sched::woken;
 pub(in crate::process) use settings::{is_open_to_all, register};

@@ -42,21 +42,39 @@ fn allow(level: i32) -> Result<()> {
     if is_open(level) { Ok(()) } else { Err(Errno::EACCES) }
 }
 
-/// An open event, and whether its descriptor closes on exec.
-pub fn open(request: &Request) -> Result<(OpenFile, bool)> {
-    let Request { attr, pid, cpu, group_fd, flags } = *request;
-    if flags & !flag::KNOWN != 0 {
+/// An event that may be asked for, and is opened once there is a descriptor for it.
+pub struct Wanted {
+    attr: Attr,
+    request: Request,
+}
+
+impl Wanted {
+    /// Whether its descriptor closes on exec.
+    pub fn closes_on_exec(&self) -> bool {
+        self.request.flags & flag::CLOEXEC != 0
+    }
+}
+
+/// What is found out before a descriptor is taken.
+pub fn check(request: Request) -> Result<Wanted> {
+    if request.flags & !flag::KNOWN != 0 {
         return Err(Errno::EINVAL);
     }
-    let attr = read_attr(attr)?;
+    let attr = read_attr(request.attr)?;
     check_rights(&attr)?;
-    let of_cgroup = flags & flag::CGROUP != 0;
-    if of_cgroup && (pid == -1 || cpu == -1) {
+    let of_cgroup = request.flags & flag::CGROUP != 0;
+    if of_cgroup && (request.pid == -1 || request.cpu == -1) {
         return Err(Errno::EINVAL);
     }
+    Ok(Wanted { attr, request })
+}
+
+/// Opens an event.
+pub fn open(wanted: Wanted) -> Result<Arc<OpenFile>> {
+    let Wanted { attr, request: Request { pid, cpu, group_fd, flags, .. } } = wanted;
     let named = if group_fd == -1 { None } else { Some(file::event_of(group_fd)?) };
     let leader = named.as_ref().filter(|_| flags & flag::NO_GROUP == 0);
-    if of_cgroup {
+    if flags & flag::CGROUP != 0 {
         // There are no control groups, so no descriptor is one's.
         return Err(Errno::EBADF);
     }
@@ -87,9 +105,9 @@ pub fn open(request: &Request) -> Result<(OpenFile, bool)> {
     {
         map::set_output(&event, Some(named))?;
     }
-    let opened = file::new(&event)?;
+    let opened = try_arc(file::new(&event)?)?;
     life::attach(&event, leader, &changes())?;
-    Ok((opened, flags & flag::CLOEXEC != 0))
+    Ok(opened)
 }
 
 /// What depends on who asks, and the numbers that root sets.

@@ -1,26 +1,17 @@
 //! [`Pace`]: when samples are taken of an event: its period, which may be changed, and how many are left (PERF_EVENT_IOC_REFRESH).
 //!
-//! Owns nothing. Never waits: it is asked in interrupt handlers. Locks: `Perf`, for when the last sample was.
+//! Owns nothing. Never waits: it is asked in interrupt handlers. Locks: `Perf`, of the event's times, among which is when the last sample was.
 
 use super::event::{Changes, Event, Subject};
+use super::part::Taken;
 use super::sampler;
 use crate::process::sched;
 use crate::process::task::current::{TASKS, current};
 use crate::process::task::task::Task;
-use crate::sync::{SpinLock, level};
 use crate::time;
 use abi::Result;
 use abi::perf::{Attr, Software, bit, sample};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// When the last sample was taken, and what happened since.
-struct Taken {
-    at: u64,
-    since: u64,
-    /// How many there are to be until the next one, and from that to the one after it.
-    need: u64,
-    next: u64,
-}
 
 /// The part of an event. Relaxed everywhere: single numbers.
 pub(super) struct Pace {
@@ -28,19 +19,19 @@ pub(super) struct Pace {
     period: AtomicU64,
     /// Samples that may be taken before it is switched off; 0 for any number.
     limit: AtomicU32,
-    taken: SpinLock<Taken, level::Perf>,
 }
 
 impl Pace {
     pub fn of(attr: &Attr, what: Software) -> Self {
         let by_frequency = attr.has(bit::FREQ) && what.is_clock() && attr.is_sampling();
         let period = if by_frequency { 1_000_000_000 / attr.period } else { attr.period };
-        let taken = Taken { at: 0, since: 0, need: period, next: period };
-        Self {
-            period: AtomicU64::new(period),
-            limit: AtomicU32::new(0),
-            taken: SpinLock::new(taken),
-        }
+        Self { period: AtomicU64::new(period), limit: AtomicU32::new(0) }
+    }
+
+    /// Before the first sample.
+    pub fn taken(&self) -> Taken {
+        let period = self.period.load(Ordering::Relaxed);
+        Taken { at: 0, since: 0, need: period, next: period }
     }
 }
 
@@ -67,7 +58,7 @@ impl Event {
         }
         self.pace.period.store(period, Ordering::Relaxed);
         // As on Linux, a sample is taken at once, and the one after it when it would have been.
-        self.pace.taken.lock().need = 0;
+        self.times.lock().taken.need = 0;
         Ok(())
     }
 
@@ -107,28 +98,32 @@ impl Event {
 
     /// Whether a sample is to be taken, `more` having happened: how many it stands for.
     pub fn is_due(&self, more: u64) -> Option<u64> {
-        let by_time = self.what.is_clock() || self.attr.has(bit::FREQ);
-        let now = match self.what.is_clock() {
-            true => self.own().running,
-            false => time::since_boot_ns(),
-        };
-        self.is_due_at(more, now, by_time)
+        debug_assert!(!self.what.is_clock(), "a clock does not count what happens");
+        let by_time = self.attr.has(bit::FREQ);
+        let now = if by_time { time::since_boot_ns() } else { 0 };
+        self.is_due_at(&mut self.times.lock().taken, more, now, by_time)
     }
 
-    /// The same of a clock that counts, for who has `task`.
-    pub fn is_due_of(&self, task: &Task) -> Option<u64> {
+    /// The same of a clock that counts, at `now` since boot, when `task` runs.
+    pub fn is_due_of(&self, task: &Task, now: u64) -> Option<u64> {
         let now = match &self.subject {
-            Subject::Task(own) if core::ptr::eq(own.as_ptr(), task) => Some(task.times.cpu_ns()),
-            _ => self.now(),
+            Subject::Task(own) if core::ptr::eq(own.as_ptr(), task) => {
+                Some(task.times.cpu_ns_at(|| now))
+            }
+            Subject::Task(_) => self.now(),
+            Subject::Cpu => Some(now),
         };
-        self.is_due_at(1, self.own_at(now).running, true)
+        let mut times = self.times.lock();
+        times.pass(now, self.is_counting());
+        let running = times.running;
+        self.is_due_at(&mut times.taken, 1, running, true)
     }
 
-    fn is_due_at(&self, more: u64, now: u64, by_time: bool) -> Option<u64> {
-        let mut taken = self.pace.taken.lock();
+    fn is_due_at(&self, taken: &mut Taken, more: u64, now: u64, by_time: bool) -> Option<u64> {
+        let period = self.period_ns();
         taken.since += more;
         let due = match by_time {
-            true => now.saturating_sub(taken.at) >= self.period_ns(),
+            true => now.saturating_sub(taken.at) >= period,
             // As on Linux, who wants to know for how many a sample stands gets one for each.
             false if self.attr.samples(sample::PERIOD) => true,
             false => taken.since >= taken.need,
@@ -136,11 +131,11 @@ impl Event {
         if !due {
             return None;
         }
-        let stands_for = if self.what.is_clock() { self.period_ns() } else { taken.since };
+        let stands_for = if self.what.is_clock() { period } else { taken.since };
         let next = self.pace.period.load(Ordering::Relaxed);
         // Who is looked at less often than it would be gets as many samples as it wants, on average.
-        let on_time = taken.at.saturating_add(self.period_ns());
-        let is_late = now.saturating_sub(on_time) >= self.period_ns();
+        let on_time = taken.at.saturating_add(period);
+        let is_late = now.saturating_sub(on_time) >= period;
         let at = if self.what.is_clock() && !is_late { on_time } else { now };
         *taken = Taken { at, since: 0, need: taken.next, next };
         Some(stands_for)

@@ -5,12 +5,24 @@
 use super::event::{Changes, Event, changes};
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, TryVec};
-use abi::perf::format;
+use abi::perf::{Attr, format};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use zerocopy::IntoBytes;
+
+/// The most that may be read of a group, in bytes: all of it stands in one record of a sample.
+const MOST_READ: usize = 16 << 10;
+
+/// `E2BIG` if what is read of a group were longer than that with one more event, which reads it as `attr` says.
+pub(super) fn check_size(leader: &Event, attr: &Attr, _: &Changes) -> Result<()> {
+    let links = leader.links.lock();
+    let members = links.members.len() + 1;
+    let own = [&leader.attr, attr].into_iter();
+    let mut all = own.chain(links.members.iter().map(|member| &member.attr));
+    if all.any(|attr| attr.read_size(members) > MOST_READ) { Err(Errno::E2BIG) } else { Ok(()) }
+}
 
 /// Reads an event.
 ///

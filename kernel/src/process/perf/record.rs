@@ -1,15 +1,15 @@
 //! [`Record`]: what is written into a ring, as words. What is long in a sample comes from `long`.
 //!
-//! Owns nothing but the words. Never allocates: it is made in interrupt handlers. Locks: none.
+//! Owns nothing but the words of what is no sample. Never allocates: it is made in interrupt handlers. Locks: none.
 
 use super::event::{Event, Subject};
+use super::part::{Words, with_length};
 use super::tracepoint::Fact;
 use crate::base::percpu;
 use crate::mm::space::request::{VmFlags, VmaInfo};
 use crate::process::task::task::{COMM_LEN, Task};
 use crate::time;
 use abi::perf::{bit, record as kind, sample};
-use alloc::sync::Arc;
 use arrayvec::ArrayVec;
 
 /// Words of the longest record: a path, and what stands around it.
@@ -18,7 +18,10 @@ const WORDS: usize = 96;
 /// Bytes of a path that are told.
 const PATH: usize = 512;
 
-/// One record.
+/// Words of the longest sample that has nothing long in it.
+pub(super) const SHORT: usize = 10;
+
+/// One record that is no sample.
 pub(super) struct Record {
     words: ArrayVec<u64, WORDS>,
 }
@@ -33,10 +36,8 @@ pub(super) struct Place<'a> {
     pub from_user: bool,
     /// What a tracepoint tells of it.
     pub fact: Option<Fact<'a>>,
-    /// Nanoseconds since it was.
-    pub ago: u64,
-    /// All events of the context that it is told of in.
-    pub all: &'a [Arc<Event>],
+    /// When it was, since boot in nanoseconds; `None` for now.
+    pub when: Option<u64>,
 }
 
 /// Two numbers of 32 bits as they lie side by side.
@@ -49,20 +50,46 @@ fn who(task: Option<&Task>) -> u64 {
     task.map_or(0, |task| pair(task.process().pid(), task.tid()))
 }
 
+/// What a record begins with; its length comes once it is whole.
+fn head(kind: u32, misc: u16) -> u64 {
+    u64::from(kind) | u64::from(misc) << 32
+}
+
+pub(super) fn is_sample(record: &[u64]) -> bool {
+    record.first().is_some_and(|head| *head as u32 == kind::SAMPLE)
+}
+
+/// Begins a sample of an event, `period` of which have happened since the last one: all of it that is not long.
+pub(super) fn sample(
+    words: &mut Words<'_>,
+    event: &Event,
+    task: Option<&Task>,
+    place: &Place<'_>,
+    period: u64,
+) {
+    let misc = if place.from_user { kind::USER } else { kind::KERNEL };
+    words.put(head(kind::SAMPLE, misc));
+    let attr = &event.attr;
+    words.put_if(attr.samples(sample::IDENTIFIER), event.first_id());
+    words.put_if(attr.samples(sample::IP), place.ip);
+    if attr.samples(sample::TID) {
+        words.put(who(task));
+    }
+    if attr.samples(sample::TIME) {
+        words.put(event.clock_at(place.when));
+    }
+    words.put_if(attr.samples(sample::ADDR), place.address);
+    words.put_if(attr.samples(sample::ID), event.first_id());
+    words.put_if(attr.samples(sample::STREAM_ID), event.id);
+    words.put_if(attr.samples(sample::CPU), percpu::cpu_id() as u64);
+    words.put_if(attr.samples(sample::PERIOD), period);
+}
+
 impl Record {
-    /// Nothing yet.
-    pub const fn empty() -> Self {
-        Self { words: ArrayVec::new_const() }
-    }
-
     fn new(kind: u32, misc: u16) -> Self {
-        let mut record = Self::empty();
-        record.begin(kind, misc);
+        let mut record = Self { words: ArrayVec::new_const() };
+        record.put(head(kind, misc));
         record
-    }
-
-    fn begin(&mut self, kind: u32, misc: u16) {
-        self.put(u64::from(kind) | u64::from(misc) << 32);
     }
 
     /// What finds no place is left out; each kind is made so that all has one.
@@ -92,14 +119,6 @@ impl Record {
         }
     }
 
-    /// The length of all goes into the head: its words, and so many that come behind them.
-    pub fn finish(&mut self, behind: usize) {
-        let len = ((self.words.len() + behind) * 8) as u64;
-        if let Some(head) = self.words.first_mut() {
-            *head = (*head & ((1 << 48) - 1)) | (len << 48);
-        }
-    }
-
     /// What stands at the end of every record that is no sample, if it is asked for.
     fn end(&mut self, event: &Event, task: Option<&Task>) {
         let attr = &event.attr;
@@ -111,33 +130,14 @@ impl Record {
             self.put_if(attr.samples(sample::CPU), percpu::cpu_id() as u64);
             self.put_if(attr.samples(sample::IDENTIFIER), event.first_id());
         }
-        self.finish(0);
+        let words = self.words.len();
+        if let Some(head) = self.words.first_mut() {
+            *head = with_length(*head, words);
+        }
     }
 
     pub fn words(&self) -> &[u64] {
         &self.words
-    }
-
-    pub fn is_sample(&self) -> bool {
-        self.words.first().is_some_and(|head| *head as u32 == kind::SAMPLE)
-    }
-
-    /// Becomes a sample of an event, `period` of which have happened since the last one: in its place, for it would take as long to move it.
-    pub fn sample(&mut self, event: &Event, task: Option<&Task>, place: &Place<'_>, period: u64) {
-        let record = self;
-        let misc = if place.from_user { kind::USER } else { kind::KERNEL };
-        record.begin(kind::SAMPLE, misc);
-        let attr = &event.attr;
-        record.put_if(attr.samples(sample::IDENTIFIER), event.first_id());
-        record.put_if(attr.samples(sample::IP), place.ip);
-        record.put_if(attr.samples(sample::TID), who(task));
-        record.put_if(attr.samples(sample::TIME), event.clock().saturating_sub(place.ago));
-        record.put_if(attr.samples(sample::ADDR), place.address);
-        record.put_if(attr.samples(sample::ID), event.first_id());
-        record.put_if(attr.samples(sample::STREAM_ID), event.id);
-        record.put_if(attr.samples(sample::CPU), percpu::cpu_id() as u64);
-        record.put_if(attr.samples(sample::PERIOD), period);
-        record.finish(0);
     }
 
     pub fn lost(event: &Event, task: Option<&Task>, number: u64) -> Self {
@@ -212,10 +212,18 @@ impl Record {
 impl Event {
     /// The time by the clock that was asked for.
     pub fn clock(&self) -> u64 {
+        self.clock_at(None)
+    }
+
+    /// The same of a time since boot.
+    fn clock_at(&self, when: Option<u64>) -> u64 {
         let wanted = self.attr.has(bit::USE_CLOCKID).then_some(self.attr.clockid);
         match wanted.and_then(time::ClockId::from_abi) {
-            Some(clock) => time::clock_now(clock).0,
-            None => time::since_boot_ns(),
+            Some(clock) => {
+                let ago = when.map_or(0, |when| time::since_boot_ns().saturating_sub(when));
+                time::clock_now(clock).0.saturating_sub(ago)
+            }
+            None => when.unwrap_or_else(time::since_boot_ns),
         }
     }
 

@@ -2,21 +2,17 @@
 //!
 //! The kernel writes records and then says how far it has written; user space reads them, and says how far it has read. All
 //! that user space writes may be wrong: it only decides whether there is room. Owns its frames, which stay as long as a mapping or an
-//! event has it. Never waits for a reader: what finds no room is counted. Locks: `Perf`, for who writes.
+//! event has it, and are held against their user as long. Never waits for a reader: what finds no room is counted. Locks: `Perf`, for who writes.
 
 use super::locked::Locked;
-use super::record::Record;
+use super::record::{Record, is_sample};
 use crate::base::PAGE_SIZE;
-use crate::mm::fallible::{TryGrow, TryVec, try_arc, try_string};
-use crate::mm::space::request::{Prot, VmFlags};
-use crate::mm::{Frame, MapObserver, MapSource, PageCache};
+use crate::mm::fallible::{TryGrow, TryVec, try_arc};
+use crate::mm::{Frame, PageCache};
 use crate::sync::{Pace, SpinLock, WaitQueue, level};
-use crate::vfs::OpenFile;
-use abi::{Errno, Result};
-use alloc::string::String;
+use abi::Result;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 
 /// Where numbers stand in the first page (`struct perf_event_mmap_page`).
@@ -47,6 +43,22 @@ pub(super) enum Put {
     Wakes,
 }
 
+/// How records follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// Mapped read-only: the oldest records are overwritten.
+    pub overwrites: bool,
+    /// Each stands before the one that was written before it (`attr.write_backward`), so that who stops reads the newest first.
+    pub backward: bool,
+}
+
+impl Way {
+    /// What was written between two places.
+    fn distance(self, from: u64, to: u64) -> u64 {
+        if self.backward { from.wrapping_sub(to) } else { to.wrapping_sub(from) }
+    }
+}
+
 struct Written {
     head: u64,
     lost: u64,
@@ -61,14 +73,11 @@ pub(super) struct Ring {
     data: Vec<Frame>,
     cache: Arc<PageCache>,
     wakeup: Wakeup,
-    /// Mapped read-only: the oldest records are overwritten.
-    overwrites: bool,
+    way: Way,
     written: SpinLock<Written, level::Perf>,
-    /// Changes under the lock of `locked`.
+    /// And those that are being made. Relaxed: who writes into one that nobody has writes for nobody.
     mappings: AtomicUsize,
-    /// Mappings that are being made.
-    promises: AtomicUsize,
-    locked: Locked,
+    _locked: Locked,
     paused: AtomicBool,
     /// What the next poll says.
     ready: AtomicU32,
@@ -79,12 +88,7 @@ pub(super) struct Ring {
 
 impl Ring {
     /// One of `pages` pages of records, a power of two or none.
-    pub fn new(
-        pages: usize,
-        wakeup: Wakeup,
-        overwrites: bool,
-        locked: Locked,
-    ) -> Result<Arc<Self>> {
+    pub fn new(pages: usize, wakeup: Wakeup, way: Way, locked: Locked) -> Result<Arc<Self>> {
         let cache = PageCache::new();
         cache.set_size(((pages + 1) * PAGE_SIZE) as u64);
         let numbers = Frame::alloc_zeroed()?;
@@ -104,11 +108,10 @@ impl Ring {
             data,
             cache: try_arc(cache)?,
             wakeup,
-            overwrites,
+            way,
             written: SpinLock::new(written),
             mappings: AtomicUsize::new(0),
-            promises: AtomicUsize::new(0),
-            locked,
+            _locked: locked,
             paused: AtomicBool::new(false),
             ready: AtomicU32::new(0),
             owed: AtomicBool::new(false),
@@ -121,15 +124,9 @@ impl Ring {
         self.data.len()
     }
 
-    /// Whether anybody has it mapped. Relaxed: who writes into one that nobody has writes for nobody.
+    /// Whether anybody has it mapped.
     pub fn is_mapped(&self) -> bool {
         self.mappings.load(Ordering::Relaxed) != 0
-    }
-
-    /// Whether anybody has it mapped or is about to.
-    pub fn is_wanted(&self) -> bool {
-        // Acquire: pairs with `Mapped::keep`.
-        self.promises.load(Ordering::Acquire) != 0 || self.is_mapped()
     }
 
     pub fn pause(&self, paused: bool) {
@@ -145,15 +142,9 @@ impl Ring {
         (self.data.len() * PAGE_SIZE) as u64
     }
 
-    /// Writes a record and the words that are behind it; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time,
-    /// unless the caller may wake nobody.
-    pub fn write(
-        &self,
-        record: &Record,
-        long: &[u64],
-        lost: impl Fn(u64) -> Record,
-        may_wake: bool,
-    ) -> Put {
+    /// Writes a record; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time, unless the
+    /// caller may wake nobody.
+    pub fn write(&self, record: &[u64], lost: impl Fn(u64) -> Record, may_wake: bool) -> Put {
         // Relaxed: a setting.
         if self.data.is_empty() || !self.is_mapped() || self.paused.load(Ordering::Relaxed) {
             return Put::Quietly;
@@ -161,23 +152,28 @@ impl Ring {
         let mut written = self.written.lock();
         let told = (written.lost != 0).then(|| lost(written.lost));
         let told_words = told.as_ref().map_or(0, |told| told.words().len());
-        let wanted = (record.words().len() + long.len() + told_words) as u64 * 8;
+        let wanted = (record.len() + told_words) as u64 * 8;
         let mut tail = [0; 8];
         self.numbers.read(at::TAIL, &mut tail);
         // Acquire: what was read there is overwritten only now.
         fence(Ordering::Acquire);
-        let used = written.head.wrapping_sub(u64::from_ne_bytes(tail));
+        let used = self.way.distance(u64::from_ne_bytes(tail), written.head);
         // As in all rings of Linux one byte stays free.
-        if !self.overwrites && used.saturating_add(wanted) >= self.size() {
+        if !self.way.overwrites && used.saturating_add(wanted) >= self.size() {
             written.lost += 1;
             return Put::Nothing;
         }
+        let start = match self.way.backward {
+            true => written.head.wrapping_sub(wanted),
+            false => written.head,
+        };
+        let mut end = start;
         if let Some(told) = &told {
-            self.put(&mut written, told.words());
+            self.put(&mut end, told.words());
             written.lost = 0;
         }
-        self.put(&mut written, record.words());
-        self.put(&mut written, long);
+        self.put(&mut end, record);
+        written.head = if self.way.backward { start } else { end };
         // Release: the records, then how far they go.
         fence(Ordering::Release);
         self.numbers.write(at::HEAD, &written.head.to_ne_bytes());
@@ -207,25 +203,25 @@ impl Ring {
         }
     }
 
-    fn put(&self, written: &mut Written, mut words: &[u64]) {
+    fn put(&self, at: &mut u64, mut words: &[u64]) {
         while !words.is_empty() {
-            let place = (written.head % self.size()) as usize;
+            let place = (*at % self.size()) as usize;
             let places = &self.data[place / PAGE_SIZE].longs()[place % PAGE_SIZE / 8..];
             let (now, later) = words.split_at(words.len().min(places.len()));
             for (place, word) in places.iter().zip(now) {
                 // Relaxed: who reads is told by the head, behind a fence.
                 place.store(*word, Ordering::Relaxed);
             }
-            written.head = written.head.wrapping_add(now.len() as u64 * 8);
+            *at = at.wrapping_add(now.len() as u64 * 8);
             words = later;
         }
     }
 
-    fn is_time(&self, written: &mut Written, record: &Record) -> bool {
+    fn is_time(&self, written: &mut Written, record: &[u64]) -> bool {
         match self.wakeup {
             Wakeup::Samples(0) => false,
             Wakeup::Samples(every) => {
-                written.samples += u32::from(record.is_sample());
+                written.samples += u32::from(is_sample(record));
                 let wakes = written.samples >= every;
                 if wakes {
                     written.samples = 0;
@@ -237,7 +233,7 @@ impl Ring {
                     0 => self.size() / 2,
                     every => every.min(self.size()),
                 };
-                let wakes = written.head.wrapping_sub(written.woken) > every;
+                let wakes = self.way.distance(written.woken, written.head) > every;
                 if wakes {
                     written.woken = written.head;
                 }
@@ -247,73 +243,27 @@ impl Ring {
     }
 }
 
-/// A ring behind mappings. The event that they were asked of stays open as long.
-pub(super) struct Mapped {
-    ring: Arc<Ring>,
-    _file: Arc<OpenFile>,
-    /// It is counted among `Ring::promises`. Relaxed: only whether is asked.
-    is_promise: AtomicBool,
-}
-
-impl Mapped {
-    /// What is to be mapped. The mutex of all events is held.
-    pub fn new(ring: Arc<Ring>, file: Arc<OpenFile>) -> Self {
-        // Relaxed: who asks holds the mutex, too.
-        ring.promises.fetch_add(1, Ordering::Relaxed);
-        Self { ring, _file: file, is_promise: AtomicBool::new(true) }
+impl Ring {
+    pub fn cache(&self) -> &Arc<PageCache> {
+        &self.cache
     }
 
-    /// It is mapped, or never will be.
-    fn keep(&self) {
-        if self.is_promise.swap(false, Ordering::Relaxed) {
-            // Release: who sees the promise kept sees the mapping. Pairs with `is_wanted`.
-            self.ring.promises.fetch_sub(1, Ordering::Release);
-        }
+    /// There is one more mapping, or one less.
+    pub fn count_mapping(&self, is_new: bool) {
+        count(&self.mappings, is_new);
+    }
+
+    /// How long a mapping of all is, in bytes.
+    pub fn mapped_size(&self) -> u64 {
+        self.size() + PAGE_SIZE as u64
     }
 }
 
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        self.keep();
-    }
-}
-
-impl MapSource for Mapped {
-    fn cache(&self) -> &Arc<PageCache> {
-        &self.ring.cache
-    }
-    fn name(&self) -> Result<String> {
-        try_string("anon_inode:[perf_event]")
-    }
-    fn dev_ino(&self) -> (u64, u64) {
-        (0, 0)
-    }
-    fn rights(&self, _: bool, _: Prot) -> Result<VmFlags> {
-        Ok(VmFlags::MAY_READ | VmFlags::MAY_WRITE)
-    }
-    fn punch(&self, _: Range<u64>) -> Result<()> {
-        // As on Linux: there is no file behind it.
-        Err(Errno::ENODEV)
-    }
-    fn observer(&self) -> Option<&dyn MapObserver> {
-        Some(self)
-    }
-}
-
-impl MapObserver for Mapped {
-    fn mapped(&self) {
-        let ring = &self.ring;
-        ring.locked.settle(|| {
-            ring.mappings.fetch_add(1, Ordering::Relaxed);
-            true
-        });
-        self.keep();
-    }
-    fn unmapped(&self) {
-        let ring = &self.ring;
-        ring.locked.settle(|| ring.mappings.fetch_sub(1, Ordering::Relaxed) != 1);
-    }
-    fn size(&self) -> u64 {
-        self.ring.size() + PAGE_SIZE as u64
+/// Counts one more, or one less. Relaxed: a number alone.
+pub(super) fn count(number: &AtomicUsize, is_new: bool) -> usize {
+    if is_new {
+        number.fetch_add(1, Ordering::Relaxed) + 1
+    } else {
+        number.fetch_sub(1, Ordering::Relaxed) - 1
     }
 }

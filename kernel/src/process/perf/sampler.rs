@@ -79,42 +79,41 @@ fn next(now: u64) -> Nanos {
 /// Looks, in the timer's interrupt: when to look again, if at all.
 fn look_again(now: Nanos) -> Option<Nanos> {
     is_wanted().then(|| {
-        look();
+        look(now.0);
         next(now.0)
     })
 }
 
-fn look() {
+fn look(now: u64) {
     if !TASKS.is_active() {
         return;
     }
     let task = current();
     let Interrupted { ip, bp, from_user } = irq::interrupted();
-    let place = Place { ip, bp, address: 0, from_user, fact: None, ago: 0, all: &[] };
+    let place = Place { ip, bp, address: 0, from_user, fact: None, when: Some(now) };
     if let Some(context) = task.perf.get() {
-        take(context, &task, place);
+        take(context, &task, &place, now);
     }
     if event::has_of_cpus()
         && let Ok(context) = context::of_cpu(percpu::cpu_id())
     {
-        take(context, &task, place);
+        take(context, &task, &place, now);
     }
 }
 
-fn take(context: &Context, task: &Task, place: Place<'_>) {
+fn take(context: &Context, task: &Task, place: &Place<'_>, now: u64) {
     let cpu = percpu::cpu_id();
     let idle = task.tid() == 0;
     let excluded = if place.from_user { bit::EXCLUDE_USER } else { bit::EXCLUDE_KERNEL };
     context.for_each_of(|event, all| {
-        let place = Place { all, ..place };
         let here = event.cpu.is_none_or(|own| own == cpu);
         if !here || !event.is_counting() || !event.what.is_clock() || !event.attr.is_sampling() {
             return;
         }
-        let Some(period) = event.is_due_of(task) else { return };
+        let Some(period) = event.is_due_of(task, now) else { return };
         let idles = idle && event.attr.has(bit::EXCLUDE_IDLE);
         if !event.attr.has(excluded) && !idles {
-            event.sample(Some(task), place, period, true);
+            event.sample(Some(task), place, all, period, true);
         }
     });
 }

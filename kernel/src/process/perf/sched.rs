@@ -93,8 +93,7 @@ pub(super) fn tell_noted(may_wake: bool) {
         let Some(notes) = of_this_cpu() else { return };
         while let Some(note) = first(notes) {
             let Note { task, cpu, is_new, at } = note;
-            let ago = time::since_boot_ns().saturating_sub(at);
-            tell(&Told::Wakeup { task, cpu, is_new }, ago, may_wake);
+            tell(&Told::Wakeup { task, cpu, is_new }, Some(at), may_wake);
         }
         let missed = core::mem::take(&mut notes.lock().missed);
         if missed != 0 {
@@ -124,8 +123,8 @@ fn lose(number: u64) {
     }
 }
 
-/// Has the events of the running task and of this CPU count, and sample, what was `ago`.
-fn tell(told: &Told<'_>, ago: u64, may_wake: bool) {
+/// Has the events of the running task and of this CPU count, and sample, what was at `when`.
+fn tell(told: &Told<'_>, when: Option<u64>, may_wake: bool) {
     if !TASKS.is_active() {
         return;
     }
@@ -133,7 +132,7 @@ fn tell(told: &Told<'_>, ago: u64, may_wake: bool) {
     let bp = backtrace::frame_pointer();
     let ip = tell as *const () as u64;
     let fact = Some(Fact::Sched(told));
-    let place = Place { ip, bp, address: 0, from_user: false, fact, ago, all: &[] };
+    let place = Place { ip, bp, address: 0, from_user: false, fact, when };
     let is_it = |what| what == Software::Sched(told.what());
     if let Some(context) = task.perf.get() {
         count(context, Some(&task), place, may_wake, is_it);
@@ -148,7 +147,7 @@ pub(super) fn switched(prev: &Task, next: &Task, state: i64) {
     if is_wanted() {
         tell_noted(false);
         let (prev, next) = (Named::of(prev), Named::of(next));
-        tell(&Told::Switch { prev, state, next }, 0, false);
+        tell(&Told::Switch { prev, state, next }, None, false);
     }
 }
 
@@ -172,6 +171,6 @@ pub(super) fn ends(task: &Task) {
 fn tell_here(told: &Told<'_>) {
     if is_wanted() {
         tell_noted(true);
-        cpu::without_interrupts(|| tell(told, 0, true));
+        cpu::without_interrupts(|| tell(told, None, true));
     }
 }

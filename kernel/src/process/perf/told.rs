@@ -28,7 +28,7 @@ fn told(event: &trace::Event<'_>) {
         trace::Event::Fault { address, ip, bp, code, .. } => {
             let code = PageFaultCode::from_bits_retain(code);
             let from_user = code.contains(PageFaultCode::USER);
-            fault(Place { ip, bp, address, from_user, fact: None, ago: 0, all: &[] });
+            fault(Place { ip, bp, address, from_user, fact: None, when: None });
         }
         trace::Event::Enter { number, args } => call(&Call { enters: true, number, values: args }),
         trace::Event::Leave { number, result, .. } => {
@@ -56,8 +56,7 @@ fn call(call: &Call<'_>) {
     let task = current();
     let bp = backtrace::frame_pointer();
     let fact = Some(Fact::Call(call));
-    let in_kernel =
-        Place { ip: call_ip(), bp, address: 0, from_user: false, fact, ago: 0, all: &[] };
+    let in_kernel = Place { ip: call_ip(), bp, address: 0, from_user: false, fact, when: None };
     // What is about one call is where the program makes it.
     let (ip, bp) = task.user_frame().map_or((0, 0), |frame| (frame.rip, frame.rbp));
     let in_user = Place { ip, bp, from_user: true, ..in_kernel };
@@ -85,11 +84,10 @@ pub(super) fn count(
     let cpu = percpu::cpu_id();
     let excluded = if place.from_user { bit::EXCLUDE_USER } else { bit::EXCLUDE_KERNEL };
     context.for_each_of(|event, all| {
-        let place = Place { all, ..place };
         let here = event.cpu.is_none_or(|own| own == cpu);
         let counts = here && event.is_counting() && is_meant(event.what);
         if counts && !event.attr.has(excluded) && place.fact.is_none_or(|fact| fact.passes(event)) {
-            event.count_one(task, place, may_wake);
+            event.count_one(task, &place, all, may_wake);
         }
     });
 }
@@ -109,7 +107,7 @@ pub(super) fn switched(prev: &Task, next: &Task, state: i64) {
     let is_switch = |what| what == Software::Switches;
     let ip = switched as *const () as u64;
     let bp = backtrace::frame_pointer();
-    let place = Place { ip, bp, address: 0, from_user: false, fact: None, ago: 0, all: &[] };
+    let place = Place { ip, bp, address: 0, from_user: false, fact: None, when: None };
     if let Some(context) = prev.perf.get() {
         count(context, Some(prev), place, false, is_switch);
         context.for_each(|event| event.switched(prev, cpu, false));

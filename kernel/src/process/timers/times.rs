@@ -184,10 +184,15 @@ impl Times {
 
     /// CPU time so far.
     pub fn cpu_ns(&self) -> u64 {
+        self.cpu_ns_at(crate::time::since_boot_ns)
+    }
+
+    /// The same at `now` since boot, which is looked at while the thread runs only.
+    pub fn cpu_ns_at(&self, now: impl FnOnce() -> u64) -> u64 {
         let cpu = self.cpu.load(Ordering::Relaxed);
         let ran = match cpu & RUNS {
             0 => cpu,
-            _ => crate::time::since_boot_ns().saturating_sub(cpu & !RUNS),
+            _ => now().saturating_sub(cpu & !RUNS),
         };
         // A switch reads the clock a little before it notes the time: what was read between the two may be more.
         self.cpu_shown.fetch_max(ran, Ordering::Relaxed).max(ran)

@@ -77,15 +77,8 @@ pub(in crate::process) fn load(
 /// The running program has met a debug exception, which was `status`: what of it was none of its events.
 pub(in crate::process) fn hit(task: Current, frame: &mut TrapFrame, status: u64) -> u64 {
     let Some(context) = task.perf.get() else { return status };
-    let place = Place {
-        ip: frame.rip,
-        bp: frame.rbp,
-        address: 0,
-        from_user: true,
-        fact: None,
-        ago: 0,
-        all: &[],
-    };
+    let place =
+        Place { ip: frame.rip, bp: frame.rbp, address: 0, from_user: true, fact: None, when: None };
     let mut left = status;
     for at in (0..PLACES).filter(|at| status >> at & 1 != 0) {
         // Relaxed: see `load`.
@@ -110,7 +103,7 @@ pub(in crate::process) fn collect(task: &Task) {
             let id = context.loaded[at].load(Ordering::Relaxed);
             if number != 0 && id != 0 {
                 let place =
-                    Place { ip, bp: 0, address: 0, from_user: false, fact: None, ago: 0, all: &[] };
+                    Place { ip, bp: 0, address: 0, from_user: false, fact: None, when: None };
                 count(context, task, id, number, place);
             }
         }
@@ -128,10 +121,10 @@ fn count(context: &Context, task: &Task, id: u64, number: u32, place: Place<'_>)
             }
             let spot = event.aim.spot();
             executes = spot.executes();
-            let place = Place { all, address: spot.addr, ..place };
+            let place = Place { address: spot.addr, ..place };
             for _ in 0..number.min(MOST_SAMPLES) {
                 if event.is_counting() && !event.attr.has(excluded) {
-                    event.count_one(Some(task), place, false);
+                    event.count_one(Some(task), &place, all, false);
                 }
             }
             if event.is_counting() && !event.attr.has(excluded) {

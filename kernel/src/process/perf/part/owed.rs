@@ -8,6 +8,7 @@ use crate::process::task::work;
 use crate::sync::{SpinLock, level};
 use crate::vfs::object::owner::SignalOwner;
 use abi::signal::code::{POLL_HUP, POLL_IN};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Whom the descriptor's signal goes to, and by which number.
 #[derive(Clone, Copy)]
@@ -26,23 +27,37 @@ struct Note {
 }
 
 /// The part of an event.
-pub(in super::super) struct Owed(SpinLock<Note, level::Perf>);
+pub(in super::super) struct Owed {
+    note: SpinLock<Note, level::Perf>,
+    /// Whether there is a listener. Changes with the note locked; Relaxed: who comes to listen hears of samples from then on.
+    is_heard: AtomicBool,
+}
 
 impl Owed {
     pub const fn new() -> Self {
-        Self(SpinLock::new(Note { listener: None, reason: 0, trap: None }))
+        let note = Note { listener: None, reason: 0, trap: None };
+        Self { note: SpinLock::new(note), is_heard: AtomicBool::new(false) }
     }
 
     /// The signal goes to `owner` from now on, if it is wanted, as that of `fd`, or of the descriptor before.
     pub fn listen(&self, owner: SignalOwner, fd: Option<i32>, is_wanted: bool) {
-        let mut note = self.0.lock();
+        let mut note = self.note.lock();
         let fd = fd.or(note.listener.map(|listener| listener.fd));
         note.listener = fd.filter(|_| is_wanted).map(|fd| Listener { owner, fd });
+        self.is_heard.store(note.listener.is_some(), Ordering::Relaxed);
     }
 
     /// The descriptor's signal is owed to whoever wants it.
+    #[inline]
     pub fn owe(&self, is_last: bool) {
-        let mut note = self.0.lock();
+        if self.is_heard.load(Ordering::Relaxed) {
+            self.owe_listener(is_last);
+        }
+    }
+
+    #[cold]
+    fn owe_listener(&self, is_last: bool) {
+        let mut note = self.note.lock();
         if note.listener.is_some() {
             note.reason = note.reason.max(if is_last { POLL_HUP } else { POLL_IN });
             drop(note);
@@ -52,23 +67,23 @@ impl Owed {
 
     /// SIGTRAP is owed to the task for a sample. One that is owed already is not owed twice.
     pub fn owe_trap(&self, address: u64) {
-        self.0.lock().trap.get_or_insert(address);
+        self.note.lock().trap.get_or_insert(address);
         ask();
     }
 
     pub fn take_signal(&self) -> Option<(Listener, i32)> {
-        let mut note = self.0.lock();
+        let mut note = self.note.lock();
         let reason = core::mem::take(&mut note.reason);
         note.listener.filter(|_| reason != 0).map(|listener| (listener, reason))
     }
 
     pub fn owes_signal(&self) -> bool {
-        self.0.lock().reason != 0
+        self.note.lock().reason != 0
     }
 
     /// The address that SIGTRAP is owed with.
     pub fn take_trap(&self) -> Option<u64> {
-        self.0.lock().trap.take()
+        self.note.lock().trap.take()
     }
 }
 

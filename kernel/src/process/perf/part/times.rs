@@ -1,4 +1,5 @@
-//! [`Times`]: how long an event was switched on, and counted.
+//! [`Times`]: how long an event was switched on, and counted, when it was sampled ([`Taken`]), and what is read of it
+//! ([`Totals`]).
 //!
 //! Owns the numbers, which the event's lock guards. Never looks at a clock.
 
@@ -12,6 +13,16 @@ pub(in super::super) struct Times {
     pub base: u64,
     /// Whether the task runs on the event's CPU, if it has one.
     pub is_here: bool,
+    pub taken: Taken,
+}
+
+/// When the last sample was taken, and what happened since.
+pub(in super::super) struct Taken {
+    pub at: u64,
+    pub since: u64,
+    /// How many there are to be until the next one, and from that to the one after it.
+    pub need: u64,
+    pub next: u64,
 }
 
 impl Times {
@@ -23,6 +34,24 @@ impl Times {
         if is_counting {
             self.enabled += passed;
             self.running += if self.is_here { passed } else { 0 };
+        }
+    }
+}
+
+/// What is read of an event.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Totals {
+    pub count: u64,
+    pub enabled: u64,
+    pub running: u64,
+}
+
+impl Totals {
+    pub fn add(self, other: Self) -> Self {
+        Self {
+            count: self.count.wrapping_add(other.count),
+            enabled: self.enabled.wrapping_add(other.enabled),
+            running: self.running.wrapping_add(other.running),
         }
     }
 }

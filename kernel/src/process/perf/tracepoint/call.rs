@@ -74,10 +74,11 @@ pub(in crate::process::perf) fn find(config: u64) -> Option<Software> {
 static OF_CPUS: AtomicUsize = AtomicUsize::new(0);
 
 /// There is one more event about the calls of a task, or of a CPU.
-pub(in crate::process::perf) fn watch(task: Option<&Task>) {
+pub(in crate::process::perf) fn watch(event: &Event, task: Option<&Task>) {
     match task {
         Some(task) => watch::watch_task(task, Reason::Perf, true),
         None => {
+            event.watches_all.store(true, Ordering::Relaxed);
             if OF_CPUS.fetch_add(1, Ordering::Relaxed) == 0 {
                 watch::watch_all(Reason::Perf, true);
             }
@@ -96,7 +97,9 @@ pub(in crate::process::perf) fn unwatch(event: &Event) {
             }
         }
         Subject::Cpu => {
-            if OF_CPUS.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // One that could not be attached never watched.
+            let did = event.watches_all.swap(false, Ordering::Relaxed);
+            if did && OF_CPUS.fetch_sub(1, Ordering::Relaxed) == 1 {
                 watch::watch_all(Reason::Perf, false);
             }
         }
