@@ -15,6 +15,7 @@ use abi::fs::{OpenFlags, S_IFREG};
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
+use core::ops::Range;
 
 /// As /proc shows it.
 const NAME: &str = "/secretmem (deleted)";
@@ -73,6 +74,10 @@ impl MapSource for Secret {
 
     fn dev_ino(&self) -> (u64, u64) {
         (self.0.attr.dev().0, self.0.attr.ino())
+    }
+
+    fn punch(&self, _: Range<u64>) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
     }
 
     fn rights(&self, shared: bool, prot: Prot) -> Result<VmFlags> {

@@ -55,8 +55,12 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
         }
         _ => return Err(Errno::EINVAL),
     };
-    let is_locked = file.as_deref().is_some_and(|file| file.ops().is_mapped_locked());
-    check_locked(&request, is_locked)?;
+    if request.flags.contains(VmFlags::LOCKED) {
+        if lock_limit() == 0 {
+            return Err(Errno::EPERM);
+        }
+        check_locked(&request)?;
+    }
     let may_exec = file.as_deref().is_none_or(|file| !permit::is_noexec(file));
     if may_exec && implies_exec(request.prot) {
         request.prot |= Prot::EXEC;
@@ -142,7 +146,14 @@ fn backing(file: &Arc<OpenFile>, request: &MapRequest, offset: u64) -> Result<Ba
         return Err(Errno::EINVAL);
     }
     Ok(match target {
-        MapTarget::File(source) => Backing::File { source, offset },
+        MapTarget::File(source) => {
+            if file.ops().is_mapped_locked() {
+                // As on Linux, what the mapping is refused for comes first.
+                source.rights(request.shared, request.prot)?;
+                check_locked(request)?;
+            }
+            Backing::File { source, offset }
+        }
         MapTarget::Zero => Backing::Anon { may },
     })
 }
@@ -156,17 +167,11 @@ pub fn lock_limit() -> u64 {
     task.process().limits().soft(Resource::MemLock)
 }
 
-fn check_locked(request: &MapRequest, is_locked: bool) -> Result<()> {
-    if !request.flags.contains(VmFlags::LOCKED) && !is_locked {
-        return Ok(());
-    }
-    let limit = lock_limit();
+/// `EAGAIN` if the process may not lock so much more.
+fn check_locked(request: &MapRequest) -> Result<()> {
     let locked = process::current().mm().usage().locked.saturating_mul(PAGE_SIZE as u64);
-    match limit {
-        0 => Err(Errno::EPERM),
-        limit if locked.saturating_add(request.len) > limit => Err(Errno::EAGAIN),
-        _ => Ok(()),
-    }
+    let all = locked.saturating_add(request.len);
+    if all > lock_limit() { Err(Errno::EAGAIN) } else { Ok(()) }
 }
 
 pub fn munmap(addr: u64, len: u64) -> Result<()> {
@@ -243,8 +248,7 @@ pub fn madvise(addr: u64, len: u64, advice: i32) -> Result<()> {
         madv::HUGEPAGE => Advice::Huge,
         madv::NOHUGEPAGE => Advice::NoHuge,
         madv::COLLAPSE => Advice::Collapse,
-        // There is nowhere to page out to.
-        madv::COLD | madv::PAGEOUT => Advice::Nothing,
+        madv::COLD | madv::PAGEOUT => Advice::PageOut,
         madv::WILLNEED => Advice::WillNeed,
         madv::DONTNEED => Advice::DontNeed,
         madv::DONTNEED_LOCKED => Advice::DontNeedLocked,

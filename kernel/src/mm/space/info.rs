@@ -8,19 +8,42 @@ use super::table::{LeafState, OWNED};
 use super::vma::Vma;
 use crate::base::page::USER_END;
 use crate::mm::fallible::try_string;
-use crate::sync::Pace;
-use abi::Result;
+use crate::sync::{Pace, cond_resched};
+use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
 
 impl AddressSpace {
     /// What a shared futex at `addr` is known by: a number for the shared object that is mapped there and the
     /// offset in it; `None` for private memory.
-    pub fn shared_object_at(&self, addr: u64) -> Option<(u64, u64)> {
+    pub fn shared_object_at(&self, addr: u64) -> Result<Option<(u64, u64)>> {
         let inner = self.inner.lock();
-        let vma = inner.vmas.get(inner.vmas.find(addr)?)?;
-        let file = vma.file.as_ref().filter(|_| !vma.is_private())?;
-        Some((Arc::as_ptr(&file.cache) as u64, vma.offset_of(addr)))
+        let vma = inner.vmas.find(addr).and_then(|pos| inner.vmas.get(pos));
+        let Some((vma, file)) = vma.and_then(|vma| Some((vma, vma.file.as_ref()?))) else {
+            return Ok(None);
+        };
+        if vma.flags.contains(VmFlags::SECRET) {
+            return Err(Errno::EFAULT);
+        }
+        let place = (Arc::as_ptr(&file.cache) as u64, vma.offset_of(addr));
+        Ok(Some(place).filter(|_| !vma.is_private()))
+    }
+
+    /// `EFAULT` if memfd_secret made any of `start..start + len`.
+    pub fn check_shown(&self, start: u64, len: u64) -> Result<()> {
+        let inner = self.inner.lock();
+        let end = start.saturating_add(len);
+        let mut at = start;
+        while let Some(vma) = inner.vmas.at_or_after(at).and_then(|pos| inner.vmas.get(pos))
+            && vma.start < end
+        {
+            cond_resched();
+            if vma.flags.contains(VmFlags::SECRET) {
+                return Err(Errno::EFAULT);
+            }
+            at = vma.end;
+        }
+        Ok(())
     }
 
     /// Visits the mappings in order, until the running task is told to die. The space stays locked meanwhile: `visit`

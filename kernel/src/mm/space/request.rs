@@ -152,8 +152,10 @@ pub enum Fault {
 /// madvise's advice that does something here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// NORMAL, RANDOM, SEQUENTIAL, MERGEABLE, COLD, ...: checked, then nothing to do.
+    /// NORMAL, RANDOM, SEQUENTIAL: checked, then nothing to do.
     Nothing,
+    /// COLD, PAGEOUT: refused for locked memory.
+    PageOut,
     WillNeed,
     DontNeed,
     /// As DontNeed, for locked mappings too.

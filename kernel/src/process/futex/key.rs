@@ -14,7 +14,7 @@ impl Key {
     /// The key of the word at `addr`.
     ///
     /// # Errors
-    /// `EINVAL` if misaligned, `EFAULT` if nothing is mapped there.
+    /// `EINVAL` if misaligned, `EFAULT` if nothing is mapped there, or what memfd_secret made is, for a shared futex.
     pub fn of(space: &AddressSpace, addr: u64, shared: bool) -> Result<Self> {
         if !addr.is_multiple_of(4) {
             return Err(Errno::EINVAL);
@@ -28,7 +28,7 @@ impl Key {
         }
         // Reading the word faults the page in, so that a bad address is EFAULT here.
         user::read_u32(addr)?;
-        Ok(match space.shared_object_at(addr) {
+        Ok(match space.shared_object_at(addr)? {
             Some((object, offset)) => Self::Shared { object, offset },
             // A page that only this space has must be writable, and is another futex than the private
             // one there: no address has the lowest bit set.

@@ -124,7 +124,7 @@ pub fn tee_files(from: &OpenFile, to: &OpenFile, len: usize, flags: u32) -> Resu
     or_sigpipe(to, pipes::tee(from, to, len, nonblock))
 }
 
-/// The pages are copied, not taken: what a program may rely on is the same.
+/// The pages are copied, not taken: what a program may rely on is the same. Nor can those of memfd_secret be had so.
 pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     if flags & !SPLICE_FLAGS != 0 {
         return Err(Errno::EINVAL);
@@ -137,6 +137,8 @@ pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     import_iovec(&mut slices, iov, count)?;
     let nonblock = flags & SPLICE_NONBLOCK != 0 || file.nonblock();
     if file.writable() {
+        let mm = process::current().mm();
+        slices.iter().try_for_each(|slice| mm.check_shown(slice.addr, slice.len as u64))?;
         or_sigpipe(&file, pipes::write_with(&file, nonblock, &mut Source::iovec(&slices)))
     } else {
         pipes::read_with(&file, nonblock, &mut Sink::iovec(&slices))

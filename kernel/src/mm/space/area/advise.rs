@@ -8,7 +8,6 @@ use crate::base::PAGE_SIZE;
 use crate::mm::layout::PAGE_SHIFT;
 use crate::mm::space::request::{Advice, Fault, FaultAccess, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
-use crate::mm::space::table::PRESENT;
 use crate::mm::space::table::tlb::Gather;
 use crate::mm::space::vma::Vma;
 use crate::sync::{cond_resched, killable};
@@ -76,7 +75,10 @@ impl AddressSpace {
         let mut inner = self.inner.lock();
         if lock {
             let more = (range.end - range.start) >> PAGE_SHIFT;
-            if inner.counts.locked.saturating_add(more) > limit >> PAGE_SHIFT {
+            let most = limit >> PAGE_SHIFT;
+            let all = inner.counts.locked.saturating_add(more);
+            // What is locked already is counted once.
+            if all > most && all - inner.locked_in(range.start, range.end) > most {
                 return Err(Errno::ENOMEM);
             }
         }
@@ -123,7 +125,8 @@ impl AddressSpace {
                 }
             };
             inner.table.for_each(start, end, |_, _, addr, entry| {
-                if entry & PRESENT != 0 {
+                // What may not be touched (PROT_NONE) is there all the same.
+                if entry != 0 {
                     mark(addr);
                 }
             });
@@ -171,6 +174,8 @@ impl Inner {
         let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
         match advice {
             Advice::Nothing | Advice::WillNeed => {}
+            // There is nowhere to page out to.
+            Advice::PageOut if vma.can_be_discarded(Advice::DontNeed) => {}
             Advice::DontNeed | Advice::DontNeedLocked | Advice::Free => {
                 if !vma.can_be_discarded(advice) {
                     return Err(Errno::EINVAL);
@@ -191,17 +196,8 @@ impl Inner {
                 return Ok(Some((file.shared().clone(), vma.offset_of(start)..vma.offset_of(end))));
             }
             Advice::Collapse => self.collapse_range(space, pos, start, end)?,
-            Advice::PopulateRead | Advice::PopulateWrite => {
-                let access = match advice {
-                    Advice::PopulateWrite => FaultAccess::Write,
-                    _ => FaultAccess::Read,
-                };
-                self.touch(space, start, end, access, |fault| match fault {
-                    Fault::SegvMap | Fault::Oom | Fault::OomDroppable => Errno::ENOMEM,
-                    Fault::SegvAcc => Errno::EINVAL,
-                    Fault::Bus => Errno::EFAULT,
-                })?;
-            }
+            Advice::PopulateRead => self.fault_in(space, start, end, FaultAccess::Read)?,
+            Advice::PopulateWrite => self.fault_in(space, start, end, FaultAccess::Write)?,
             _ => {
                 let flags = vma.flags_advised(advice)?;
                 if flags != vma.flags {
@@ -214,6 +210,38 @@ impl Inner {
             }
         }
         Ok(None)
+    }
+
+    /// MADV_POPULATE_READ and MADV_POPULATE_WRITE of `start..end`, in one mapping.
+    fn fault_in(
+        &mut self,
+        space: &AddressSpace,
+        start: u64,
+        end: u64,
+        access: FaultAccess,
+    ) -> Result<()> {
+        let vma = self.vmas.find(start).and_then(|pos| self.vmas.get(pos));
+        if vma.is_some_and(|vma| vma.flags.contains(VmFlags::SECRET)) {
+            // Only who touches them himself has such pages made.
+            return Err(Errno::EINVAL);
+        }
+        self.touch(space, start, end, access, |fault| match fault {
+            Fault::SegvMap | Fault::Oom | Fault::OomDroppable => Errno::ENOMEM,
+            Fault::SegvAcc => Errno::EINVAL,
+            Fault::Bus => Errno::EFAULT,
+        })
+    }
+
+    /// How many pages of `start..end` are locked.
+    fn locked_in(&self, start: u64, end: u64) -> u64 {
+        let mut pages = 0;
+        // What is behind a hole is not asked for: mlock ends there.
+        let _hole = self.for_each_part(start, end, |vma, start, end| {
+            let is_locked = vma.flags.contains(VmFlags::LOCKED);
+            pages += if is_locked { (end - start) >> PAGE_SHIFT } else { 0 };
+            Ok(())
+        });
+        pages
     }
 
     fn set_locked(&mut self, start: u64, end: u64, lock: bool) -> Result<()> {
@@ -287,9 +315,9 @@ impl Inner {
 impl Vma {
     fn can_be_discarded(&self, advice: Advice) -> bool {
         match advice {
-            Advice::Free => self.is_private_anon(),
-            Advice::DontNeed => !self.is_kernel_data() && !self.flags.contains(VmFlags::LOCKED),
-            _ => !self.is_kernel_data(),
+            Advice::DontNeedLocked => !self.is_kernel_data(),
+            Advice::Free if !self.is_private_anon() => false,
+            _ => !self.is_kernel_data() && !self.flags.contains(VmFlags::LOCKED),
         }
     }
 
