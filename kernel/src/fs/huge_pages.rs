@@ -80,7 +80,7 @@ fn size() -> Result<String> {
 
 /// Makes the files.
 pub fn init() -> Result<()> {
-    let files: [(&str, u32, Arc<dyn ProcFile>); 10] = [
+    let files: [(&str, u32, Arc<dyn ProcFile>); 11] = [
         ("enabled", 0o644, try_arc(Enabled)?),
         ("hpage_pmd_size", 0o444, try_arc(Text(size))?),
         // A fault that finds no block of frames free takes a single one.
@@ -90,6 +90,7 @@ pub fn init() -> Result<()> {
         ("khugepaged/scan_sleep_millisecs", 0o644, try_arc(Number(&collapse::SCAN_SLEEP_MS))?),
         ("khugepaged/pages_to_scan", 0o644, try_arc(Number(&collapse::PAGES_TO_SCAN))?),
         ("khugepaged/max_ptes_none", 0o644, try_arc(Number(&collapse::MAX_PTES_NONE))?),
+        ("khugepaged/max_ptes_shared", 0o644, try_arc(Number(&collapse::MAX_PTES_SHARED))?),
         ("khugepaged/pages_collapsed", 0o444, try_arc(Text(pages_collapsed))?),
         ("khugepaged/full_scans", 0o444, try_arc(Text(full_scans))?),
     ];

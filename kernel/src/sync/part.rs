@@ -23,8 +23,8 @@ impl Parts {
 pub trait Parted {
     fn parts(&self) -> &Parts;
 
-    /// The last part is gone.
-    fn ended(&self, _: Ended) {}
+    /// The last part is gone; who still has a reference only looks.
+    fn ended(self: &Arc<Self>, _: Ended) {}
 }
 
 /// That nobody has a part any more.

@@ -3,7 +3,7 @@
 //! Owns the list of mappings, the page tables and the counts that go with them, all under one sleeping lock.
 //! Nothing here touches user memory through user addresses: the lock may never be held across a user
 //! access, whose fault would take it again. Lock order: a file's locks, then a space (two only in fork,
-//! where the child's is known to nobody), then a page cache.
+//! where no task has the child's yet), then a page cache.
 
 use super::hot::HotPages;
 use super::registry;
@@ -14,7 +14,7 @@ use super::table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
 use super::vma::Vma;
 use crate::base::cpu::without_interrupts;
 use crate::base::isolation;
-use crate::base::page;
+use crate::base::page::{self, USER_END};
 use crate::base::percpu::cpu_id;
 use crate::mm::commit;
 use crate::mm::fallible::{Room, try_arc};
@@ -23,12 +23,12 @@ use crate::mm::frames::root::kernel_root;
 use crate::mm::layout::MmapBase;
 use crate::per_cpu;
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Mutex, Pace, Parted, Parts};
+use crate::sync::{Ended, Mutex, Pace, Parted, Parts};
 use abi::{Errno, Result};
 use alea_ranges::RangeMap;
 use alloc::sync::Arc;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use x86_64::PhysAddr;
 
 /// A process's mappings and page tables.
@@ -46,6 +46,8 @@ pub struct AddressSpace {
     dying: AtomicBool,
     /// Those of the tasks that have it.
     parts: Parts,
+    /// The last of them is gone.
+    has_ended: AtomicBool,
     /// The program wants no large pages (PR_SET_THP_DISABLE).
     pub(super) without_large: AtomicBool,
     /// What membarrier was registered for.
@@ -117,6 +119,13 @@ impl AddressSpace {
         self.id
     }
 
+    /// Whether a task has it still, for who has come by its number: the last one may wait for what is done to it from here on.
+    pub(super) fn is_to_look_at(&self) -> bool {
+        // SeqCst: see `ended`.
+        fence(Ordering::SeqCst);
+        !self.has_ended.load(Ordering::Relaxed)
+    }
+
     /// An empty space.
     pub fn new() -> Result<Arc<Self>> {
         Self::with(RangeMap::new(), Layout::default(), try_arc(HotPages::new())?, false)
@@ -155,6 +164,7 @@ impl AddressSpace {
             forked,
             dying: AtomicBool::new(false),
             parts: Parts::new(),
+            has_ended: AtomicBool::new(false),
             without_large: AtomicBool::new(false),
             membarrier: AtomicU32::new(0),
             inner,
@@ -251,6 +261,17 @@ fn is_barrier(pages: Option<&[u64]>) -> bool {
 impl Parted for AddressSpace {
     fn parts(&self) -> &Parts {
         &self.parts
+    }
+
+    /// Who still looks at it (khugepaged, /proc) holds nothing up: what it maps is gone when its last task is, as on Linux.
+    fn ended(self: &Arc<Self>, _: Ended) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        // SeqCst, with that in `is_to_look_at`: who comes to look sees that it has ended, or is seen here.
+        fence(Ordering::SeqCst);
+        if Arc::strong_count(self) > 1 {
+            let all = self.unmap(0, USER_END);
+            debug_assert!(all.is_ok(), "what takes all mappings out splits none");
+        }
     }
 }
 

@@ -196,7 +196,7 @@ impl Parted for FdTable {
     }
 
     /// Closes all of them: nobody uses them any more.
-    fn ended(&self, end: Ended) {
+    fn ended(self: &Arc<Self>, end: Ended) {
         let slots = core::mem::take(&mut *self.inner.end(&end));
         for file in slots.files.into_iter().flatten().paced() {
             // The process is gone: nobody is left to get an error of the close.

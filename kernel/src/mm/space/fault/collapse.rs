@@ -1,7 +1,7 @@
 //! Memory that lies in single pages is put into large ones: when a program asks (MADV_COLLAPSE), and by a thread that looks around from
 //! time to time (khugepaged).
 //!
-//! Owns the settings and counts of that thread. Never moves a page that anybody but the mapping has a reference to, and never
+//! Owns the settings and counts of that thread. Never takes a page from who else has a reference to it (a child does): it is copied. Never
 //! lets a program write to a page while it is copied: the 2 MiB are taken out of the tables and of all TLBs first, and who touches them
 //! waits for the lock. Never makes a large page of what may not be written (`LargeFlags`). Locks: the space's, which the thread
 //! lets go after each large page that it makes.
@@ -13,7 +13,7 @@ use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::shootdown;
 use crate::mm::space::table::{
-    LEAF_SPAN, LargeFlags, LeafPart, LeafState, OWNED, Table, ZERO, frame_of,
+    LEAF_SPAN, LargeFlags, LeafPart, LeafState, OWNED, Table, WRITABLE, ZERO, frame_of,
 };
 use crate::mm::space::vma::Vma;
 use crate::sync::{Pace, cond_resched};
@@ -28,6 +28,8 @@ crate::setting! {
     pub static PAGES_TO_SCAN = 8 * LARGE_PAGES as i32, 1..=i32::MAX;
     /// Most pages of a large one that may not have been there.
     pub static MAX_PTES_NONE = LARGE_PAGES as i32 - 1, 0..=LARGE_PAGES as i32 - 1;
+    /// Most pages of a large one that others have, too.
+    pub static MAX_PTES_SHARED = LARGE_PAGES as i32 / 2, 0..=LARGE_PAGES as i32 - 1;
 }
 
 /// Large pages that the thread made, and its rounds through all spaces. Relaxed: statistics.
@@ -65,7 +67,8 @@ pub fn scan(cursor: &mut Cursor) {
         if space.id != cursor.space {
             *cursor = Cursor { space: space.id, addr: 0 };
         }
-        if !space.allows_large() || !space.scan(&mut cursor.addr, &mut left) {
+        let looks = space.is_to_look_at() && space.allows_large();
+        if !looks || !space.scan(&mut cursor.addr, &mut left) {
             *cursor = Cursor { space: cursor.space + 1, addr: 0 };
         }
     }
@@ -97,9 +100,8 @@ impl AddressSpace {
                 continue;
             }
             *left = left.saturating_sub(LARGE_PAGES);
-            let most_absent = MAX_PTES_NONE.get().cast_unsigned() as usize;
             if part.state == LeafState::Own
-                && found(&part).is_ok_and(|there| there > 0 && LARGE_PAGES - there <= most_absent)
+                && Found::of(&part).is_worth_it()
                 && inner.collapse(self, pos, part.addr).is_ok()
             {
                 COLLAPSED.fetch_add(1, Ordering::Relaxed);
@@ -119,16 +121,36 @@ impl Vma {
     }
 }
 
-/// How many pages of a leaf table are there; `EAGAIN` if somebody else has a reference to one.
-fn found(part: &LeafPart) -> Result<usize> {
-    let (mut there, mut is_kept) = (0, false);
-    part.table.for_each(part.range.clone(), |_, entry| {
-        if entry & OWNED != 0 {
-            there += 1;
-            is_kept |= frame_of(entry).meta().refs() != 1;
-        }
-    });
-    if is_kept { Err(Errno::EAGAIN) } else { Ok(there) }
+/// What there is in a leaf table.
+#[derive(Default)]
+struct Found {
+    pages: usize,
+    /// Those of them that others have, too.
+    shared: usize,
+    /// Whether one of them may be written: what nobody has written to since the fork stays shared, as on Linux.
+    is_written: bool,
+}
+
+impl Found {
+    fn of(part: &LeafPart) -> Self {
+        let mut found = Self::default();
+        part.table.for_each(part.range.clone(), |_, entry| {
+            if entry & OWNED != 0 {
+                found.pages += 1;
+                found.shared += usize::from(frame_of(entry).meta().refs() != 1);
+                found.is_written |= entry & WRITABLE != 0;
+            }
+        });
+        found
+    }
+
+    /// Whether the thread makes a large page of it, by its settings.
+    fn is_worth_it(&self) -> bool {
+        let most = |setting: i32| setting.cast_unsigned() as usize;
+        self.is_written
+            && LARGE_PAGES - self.pages <= most(MAX_PTES_NONE.get())
+            && self.shared <= most(MAX_PTES_SHARED.get())
+    }
 }
 
 impl Inner {
@@ -159,8 +181,7 @@ impl Inner {
         result
     }
 
-    /// Makes a large page of what lies in the 2 MiB from `base` on: `EINVAL` if nothing does or the mapping may not be
-    /// written, `EAGAIN` if somebody else has a part of it, `ENOMEM`.
+    /// Makes a large page of what lies in the 2 MiB from `base` on: `EINVAL` if none of it may be written, `ENOMEM`.
     fn collapse(&mut self, space: &AddressSpace, pos: Pos, base: u64) -> Result<()> {
         if self.table.large_at(base).is_some() {
             return Ok(());
@@ -172,11 +193,11 @@ impl Inner {
         // A table that is shared becomes the space's own; its pages may still be others' too.
         self.table.leaf_or_alloc(base, &space.cpus)?;
         let part = self.table.next_leaf(base, base + LEAF_SPAN).ok_or(Errno::EINVAL)?;
-        let there = found(&part)?;
-        if there == 0 {
+        let found = Found::of(&part);
+        if !found.is_written {
             return Err(Errno::EINVAL);
         }
-        let whole = part.table.block();
+        let whole = if found.shared == 0 { part.table.block() } else { None };
         let first = whole.or_else(frames::alloc_large).or_else(|| {
             // Frames that CPUs keep may be all that is missing in a block.
             shootdown::drain_all();
@@ -190,7 +211,7 @@ impl Inner {
             gather_into(first, table);
         }
         self.table.put_large(base, first, flags, table);
-        self.count_rss(VmFlags::empty(), true, (LARGE_PAGES - there) as i64);
+        self.count_rss(VmFlags::empty(), true, (LARGE_PAGES - found.pages) as i64);
         Ok(())
     }
 }

@@ -69,7 +69,7 @@ impl Parted for UndoList {
     }
 
     /// All who shared it have ended, the running process last.
-    fn ended(&self, _: Ended) {
+    fn ended(self: &Arc<Self>, _: Ended) {
         let pid = current().process().pid();
         let sets = core::mem::take(&mut *self.visited.0.lock());
         for (_, set) in sets.into_iter().paced() {
