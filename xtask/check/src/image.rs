@@ -53,7 +53,7 @@ impl Image {
         setup::ensure(&[Need::Xorriso])?;
         // Before the build: whoever has to fetch something by hand should learn it at once.
         let limine = limine()?;
-        build::build(self.build)?;
+        build::build_own(self.build)?;
         let iso = iso();
         write_iso(&limine, &paths::kernel(), &iso)?;
         println!("{}", paths::shown(&iso));

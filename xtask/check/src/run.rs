@@ -40,7 +40,7 @@ pub struct Run {
 impl Run {
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
-        build::build(self.build)?;
+        build::build_own(self.build)?;
         if self.own.wanted() {
             return Ok(own_root(self.own));
         }

@@ -62,7 +62,7 @@ fn make(folder: &Path) -> Result<()> {
     build::distributed_kernel(&whole)?;
     split(&whole, &at("kernel.elf"), &at("kernel.elf.debug"))?;
     fs::remove_file(whole)?;
-    build::initramfs()?;
+    build::own_initramfs()?;
     fs::copy(paths::initramfs(), at("initramfs.cpio"))?;
     image::write_iso(&limine, &at("kernel.elf"), &at("alea.iso"))?;
     fs::write(at("sbom.cdx.json"), sbom::of_release()?)?;
@@ -111,7 +111,10 @@ fn compare(limine: &Path) -> Result<()> {
     for (clone, release) in clones.iter().zip(&releases) {
         process::clone_last_commit(clone)?;
         let mut dist = process::cargo();
-        dist.current_dir(clone).args(["xtask", "dist"]).env("LIMINE_DIR", limine);
+        // The tools alone, so that their libraries are compiled once: a release has a folder in its clone.
+        let tools = folder.path().join("tools");
+        dist.current_dir(clone).args(["xtask", "dist"]).env("CARGO_TARGET_DIR", tools);
+        dist.env("LIMINE_DIR", limine);
         process::run(&format!("making a release in {}", clone.display()), &mut dist)?;
         fs::rename(clone.join(RELEASE), release)?;
         // Gigabytes, which the other one needs again.

@@ -70,6 +70,13 @@ pub fn build(options: Options) -> Result<()> {
     initramfs()
 }
 
+/// The same without the programs that tests and benchmarks run: what boots to a shell.
+pub fn build_own(options: Options) -> Result<()> {
+    setup::ensure(&[Need::RustTarget])?;
+    kernel(options, &paths::kernel(), &[])?;
+    own_initramfs()
+}
+
 /// The kernel that checks lock order and invariants, beside the one that is built already.
 pub fn checking_kernel() -> Result<()> {
     kernel(Options { debug_assertions: true, lto: false }, &paths::checking_kernel(), &[])
@@ -207,39 +214,54 @@ const TOOLS: &str = "userland/tools";
 
 /// The guest's programs and the three archives, each of which holds the one before, without the kernel.
 pub fn initramfs() -> Result<()> {
+    let (mut tree, own) = own_tree()?;
+    let steps = [
+        ("userland", paths::alea().join("userland"), "usr/lib/alea", paths::programs_initramfs()),
+        (
+            "tests/abi",
+            paths::alea().join("userland/abi"),
+            "usr/lib/alea/abi",
+            paths::tests_initramfs(),
+        ),
+    ];
+    for (from, into, folder, archive) in steps {
+        for (name, file) in compile_all(&paths::source(from), &into)? {
+            if !own.contains(&name) {
+                tree.host_file(&format!("{folder}/{name}"), 0o755, &file)?;
+            }
+        }
+        replace(&archive, &tree.archive())?;
+    }
+    Ok(())
+}
+
+/// The first of them alone: what boots to a shell.
+pub fn own_initramfs() -> Result<()> {
+    own_tree().map(drop)
+}
+
+/// What is in the first archive, which is written, and the names of its compiled programs.
+fn own_tree() -> Result<(Tree, Vec<String>)> {
     setup::ensure(&[Need::Compiler, Need::Busybox])?;
     init()?;
-    let root = paths::alea().join("userland");
-    let programs = compile_all(&paths::source("userland"), &root)?;
-    let tests = compile_all(&paths::source("tests/abi"), &root.join("abi"))?;
     let mut tree = Tree::with_busybox()?;
     let overlay = paths::source("userland/root");
     if overlay.exists() {
         tree.overlay(&overlay)?;
     }
-    let mut for_users = Vec::new();
-    for folder in FOR_USERS {
-        for_users.extend(files_below(&paths::source(folder), "c")?);
-    }
-    let is_for_users = |name: &str| for_users.iter().any(|source| program_of(source) == Some(name));
-    let (first, second): (Vec<_>, Vec<_>) =
-        programs.into_iter().partition(|(name, _)| is_for_users(name));
     for tool in files_below(&paths::source(TOOLS), "c")? {
         let name = program_of(&tool).context("an odd file name")?;
         tree.symlink(&format!("usr/bin/{name}"), &format!("/usr/lib/alea/{name}"));
     }
-    let steps = [
-        (first, "usr/lib/alea", paths::initramfs()),
-        (second, "usr/lib/alea", paths::programs_initramfs()),
-        (tests, "usr/lib/alea/abi", paths::tests_initramfs()),
-    ];
-    for (programs, folder, archive) in steps {
-        for (name, file) in programs {
-            tree.host_file(&format!("{folder}/{name}"), 0o755, &file)?;
+    let mut names = Vec::new();
+    for folder in FOR_USERS {
+        for (name, file) in compile_all(&paths::source(folder), &paths::alea().join("userland"))? {
+            tree.host_file(&format!("usr/lib/alea/{name}"), 0o755, &file)?;
+            names.push(name);
         }
-        replace(&archive, &tree.archive())?;
     }
-    Ok(())
+    replace(&paths::initramfs(), &tree.archive())?;
+    Ok((tree, names))
 }
 
 /// What the program of a source is called.
