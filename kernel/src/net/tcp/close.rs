@@ -192,6 +192,7 @@ impl Tcp {
             _ => None,
         };
         (state.connecting, state.joined) = (false, false);
+        state.disconnects += 1;
         (state.read_shut, state.write_shut, state.fin) = (false, false, false);
         drop(state);
         drop(turn);

@@ -76,6 +76,8 @@ pub(super) struct State {
     pub(super) fin: bool,
     /// How often it has begun to connect: what came of an attempt that is over is not for the next one.
     pub(super) attempt: u64,
+    /// How often it was disconnected: who reads or writes goes on with no other connection than that which he began with.
+    pub(super) disconnects: u64,
     /// `connect` has been called and has not reported its outcome.
     pub(super) connecting: bool,
     /// `connect` has told of a connection, or it was there to be accepted: even once that has been broken off the socket is its own,
@@ -184,6 +186,7 @@ impl Tcp {
                 write_shut: false,
                 fin: false,
                 attempt: 0,
+                disconnects: 0,
                 connecting: false,
                 joined: false,
                 no_space: false,

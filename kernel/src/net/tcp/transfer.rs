@@ -77,10 +77,13 @@ impl Tcp {
         self.room().is_none_or(|(room, capacity)| room >= (capacity / 3).max(1))
     }
 
-    /// Where bytes go now, or why they cannot. `None` if there is no connection yet.
-    fn target(&self) -> Result<Option<Target>> {
+    /// Where bytes go now, or why they cannot. `None` if there is no connection yet. `since`: how often the socket had been
+    /// disconnected when it was first asked, which is the sender's connection.
+    fn target(&self, since: &mut Option<u64>) -> Result<Option<Target>> {
         let mut state = self.state.lock();
+        let is_other = *since.get_or_insert(state.disconnects) != state.disconnects;
         match &state.role {
+            _ if is_other => Err(state.error.take().unwrap_or(Errno::EPIPE)),
             Role::Connecting => Ok(None),
             Role::Connected(peer) if !state.write_shut && state.error.is_none() => {
                 let gone = || Target::Gone(peer.clone());
@@ -96,8 +99,9 @@ impl Tcp {
         }
         let limit = self.options.timeouts().begin_send();
         let mut done = 0;
+        let mut since = None;
         loop {
-            match self.send_some(src, how, limit) {
+            match self.send_some(src, how, limit, &mut since) {
                 Ok(0) => return Ok(done),
                 Ok(sent) if src.remaining() == 0 => return Ok(done + sent),
                 Ok(sent) => done += sent,
@@ -113,9 +117,10 @@ impl Tcp {
         src: &mut Source<'_>,
         how: &Outgoing<'_>,
         limit: TimeLimit,
+        since: &mut Option<u64>,
     ) -> Result<usize> {
         let (target, room) = loop {
-            match self.target()? {
+            match self.target(since)? {
                 Some(Target::Peer(peer)) => match self.room() {
                     Some((0, _)) if how.nonblock => {
                         // The reader looks at this after it has made room, so one of the two sees the other.
@@ -125,7 +130,7 @@ impl Tcp {
                             return Err(Errno::EAGAIN);
                         }
                     }
-                    Some((0, _)) => self.wait_for_room(limit)?,
+                    Some((0, _)) => self.wait_for_room(limit, *since)?,
                     Some((room, _)) => break (Target::Peer(peer), room),
                     None => break (Target::Peer(peer), CHUNK),
                 },
@@ -199,12 +204,13 @@ impl Tcp {
         Ok(true)
     }
 
-    fn wait_for_room(&self, limit: TimeLimit) -> Result<()> {
+    fn wait_for_room(&self, limit: TimeLimit, since: Option<u64>) -> Result<()> {
         limit.wait(&self.for_writing, || {
             let over = {
                 let mut state = self.state.lock();
                 state.no_space = true;
-                state.write_shut || state.error.is_some()
+                let is_other = since.is_some_and(|since| since != state.disconnects);
+                is_other || state.write_shut || state.error.is_some()
             };
             (over || self.room_is_worth_it()).then_some(())
         })
@@ -223,25 +229,30 @@ impl Tcp {
             // What refuses a connection is a reset, of which there are no reports.
             return self.sends.take(self.family);
         }
-        if matches!(self.state.lock().role, Role::Listener { .. }) {
-            return Err(Errno::ENOTCONN);
-        }
+        let since = {
+            let state = self.state.lock();
+            if matches!(state.role, Role::Listener { .. }) {
+                return Err(Errno::ENOTCONN);
+            }
+            state.disconnects
+        };
         self.hear_rest();
         let peek = flags.contains(MsgFlags::PEEK);
         let skip = self.peek_offset.of(peek).unwrap_or(0);
-        let bytes = self.read(dst, flags, nonblock, skip)?;
+        let bytes = self.read(dst, flags, nonblock, (skip, since))?;
         self.peek_offset.pass(peek, bytes);
         Ok(Incoming { bytes, full: bytes, ..Incoming::default() })
     }
 
-    /// Reads, or looks at what is behind `skip` bytes: how many bytes there were.
+    /// Reads, or looks at what is behind `skip` bytes: how many bytes there were. It waits for none once the socket has been
+    /// disconnected more often than `since`.
     #[inline]
     fn read(
         &self,
         dst: &mut Sink<'_>,
         flags: MsgFlags,
         nonblock: bool,
-        skip: usize,
+        (skip, since): (usize, u64),
     ) -> Result<usize> {
         let room = dst.remaining();
         let all = flags.contains(MsgFlags::WAITALL);
@@ -279,7 +290,7 @@ impl Tcp {
                 Ok(false) => {}
                 Err(error) => return Err(error),
             }
-            match self.wait_for_bytes(seen, limit) {
+            match self.wait_for_bytes(seen, since, limit) {
                 Err(_) if got > 0 => break,
                 outcome => outcome?,
             }
@@ -376,13 +387,16 @@ impl Tcp {
         if state.name() == TcpState::Close { Err(Errno::ENOTCONN) } else { Ok(false) }
     }
 
-    fn wait_for_bytes(&self, beyond: usize, limit: TimeLimit) -> Result<()> {
+    fn wait_for_bytes(&self, beyond: usize, since: u64, limit: TimeLimit) -> Result<()> {
         limit.wait(&self.for_reading, || {
             let state = self.state.lock();
+            if state.disconnects != since {
+                return Some(Err(Errno::EPIPE));
+            }
             let over =
                 state.error.is_some() || state.no_more_input() || state.name() == TcpState::Close;
-            (over || state.received.len() > beyond).then_some(())
-        })
+            (over || state.received.len() > beyond).then_some(Ok(()))
+        })?
     }
 
     fn receive_urgent(&self, dst: &mut Sink<'_>, flags: MsgFlags) -> Result<Incoming> {
