@@ -18,10 +18,12 @@
 
 extern crate alloc;
 
+mod heap;
 pub mod idle;
 pub mod queue;
 pub mod share;
 mod sync;
 
+pub use heap::PIECE;
 pub use idle::{IdleCpus, Length};
 pub use queue::{NORMAL_RANK, Place, Preempts, RunQueue, Standing};

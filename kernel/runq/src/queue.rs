@@ -8,9 +8,9 @@
 //!
 //! Owns the order. Memory is had in [`RunQueue::reserve`] only. Whoever has it locked uses it.
 
+use crate::heap::{Heap, PIECE};
 use crate::share::Share;
-use alloc::collections::{BinaryHeap, TryReserveError};
-use alloc::vec::Vec;
+use alloc::collections::TryReserveError;
 use core::cmp::Ordering as Order;
 
 /// The rank of tasks that are not real-time; a smaller rank is more urgent.
@@ -98,7 +98,7 @@ pub struct RunQueue<T> {
     /// Whose turn is next.
     first: Option<Waiting<T>>,
     /// All others; empty if there is no first.
-    heap: BinaryHeap<Waiting<T>>,
+    heap: Heap<Waiting<T>>,
     /// How many of them are normal.
     normal: usize,
     /// The least weighted run time of any task that ran from here; only grows.
@@ -118,7 +118,7 @@ impl<T> RunQueue<T> {
     /// Nobody waits, and there is no room.
     pub const fn new() -> Self {
         let share = Share::new();
-        let heap = BinaryHeap::new();
+        let heap = Heap::new();
         Self { first: None, heap, normal: 0, least: 0, head: 0, tail: 0, share }
     }
 
@@ -128,7 +128,7 @@ impl<T> RunQueue<T> {
     /// There is no memory.
     pub fn reserve(&mut self, tasks: usize) -> Result<(), TryReserveError> {
         // One more than the heap will hold.
-        self.heap.try_reserve(tasks.saturating_sub(self.heap.len()))
+        self.heap.reserve(tasks)
     }
 
     /// How many there is room for.
@@ -136,10 +136,13 @@ impl<T> RunQueue<T> {
         self.heap.capacity()
     }
 
-    /// How many bytes that room takes.
-    pub fn room_bytes(&self) -> usize {
-        self.heap.capacity() * size_of::<Waiting<T>>()
+    /// Of how many pieces of memory that room consists.
+    pub fn pieces(&self) -> usize {
+        self.heap.capacity() / PIECE
     }
+
+    /// How many bytes each of them has.
+    pub const PIECE_BYTES: usize = Heap::<Waiting<T>>::PIECE_BYTES;
 
     /// How many tasks wait.
     #[inline]
@@ -250,7 +253,7 @@ impl<T> RunQueue<T> {
         waiting.task
     }
 
-    /// The first, and the others in the order of the heap's own vector.
+    /// The first, and the others in the order of the heap's places.
     fn all(&self) -> impl Iterator<Item = &Waiting<T>> {
         self.first.iter().chain(self.heap.iter())
     }
@@ -261,13 +264,12 @@ impl<T> RunQueue<T> {
         core::mem::replace(&mut self.first, next)
     }
 
-    /// Takes what is at a place of [`all`](Self::all); the heap's vector keeps its room.
+    /// Takes what is at a place of [`all`](Self::all).
     fn extract(&mut self, at: usize) -> Option<Waiting<T>> {
-        let Some(at) = at.checked_sub(1) else { return self.take_first() };
-        let mut all: Vec<_> = core::mem::take(&mut self.heap).into_vec();
-        let taken = (at < all.len()).then(|| all.swap_remove(at));
-        self.heap = BinaryHeap::from(all);
-        taken
+        match at.checked_sub(1) {
+            None => self.take_first(),
+            Some(at) => self.heap.remove(at),
+        }
     }
 
     fn first_is_urgent(&self) -> bool {

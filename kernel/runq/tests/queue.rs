@@ -3,7 +3,7 @@
 
 use alea_runq::queue::UNDISTURBED_NS;
 use alea_runq::share::{FAIR_NS, PERIOD_NS};
-use alea_runq::{NORMAL_RANK, Place, Preempts, RunQueue, Standing};
+use alea_runq::{NORMAL_RANK, PIECE, Place, Preempts, RunQueue, Standing};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -122,6 +122,27 @@ proptest! {
             if next.is_none() { break; }
         }
     }
+}
+
+/// Room for many comes in pieces of a page, across which they stand in order; who is taken out of the middle leaves the others so.
+#[test]
+fn many_wait_in_pieces() {
+    const TASKS: u32 = 1000;
+    const { assert!(RunQueue::<std::sync::Arc<u64>>::PIECE_BYTES <= 4096) };
+    let vruntime = |task: u32| u64::from(task * 7919 % TASKS);
+    let mut queue = RunQueue::new();
+    queue.reserve(TASKS as usize).unwrap();
+    assert_eq!(queue.pieces(), (TASKS as usize).div_ceil(PIECE));
+    for task in 0..TASKS {
+        queue.push(task, standing(NORMAL_RANK, vruntime(task)), Place::Tail);
+    }
+    for task in (0..TASKS).step_by(3) {
+        assert_eq!(queue.remove(|one| *one == task), Some(task));
+    }
+    let mut wanted: Vec<u32> = (0..TASKS).filter(|task| task % 3 != 0).collect();
+    wanted.sort_by_key(|task| vruntime(*task));
+    let found: Vec<u32> = std::iter::from_fn(|| queue.pop(0)).collect();
+    assert_eq!(found, wanted);
 }
 
 proptest! {

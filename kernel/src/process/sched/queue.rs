@@ -4,6 +4,7 @@
 //! Room is reserved when tasks are made, so that waking never allocates. Locks: `RunQueue`, held with interrupts off,
 //! one at a time, never across a switch.
 
+use crate::base::PAGE_SIZE;
 use crate::base::percpu::MAX_CPUS;
 use crate::mm::heap::pages_of_room;
 use crate::process::task::task::Task;
@@ -252,6 +253,10 @@ pub(super) fn len_of(cpu: usize) -> usize {
     QUEUES[cpu].len.get()
 }
 
+/// Room comes in pieces of one page at most: a fork never needs frames that lie side by side for it.
+const PIECE_BYTES: usize = alea_runq::RunQueue::<Arc<Task>>::PIECE_BYTES;
+const _: () = assert!(PIECE_BYTES <= PAGE_SIZE);
+
 /// Capacity of every queue of a running CPU.
 static RESERVED: AtomicUsize = AtomicUsize::new(0);
 
@@ -261,7 +266,7 @@ pub(in crate::process) fn reserve(tasks: usize) -> Result<()> {
     if tasks <= RESERVED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let wanted = tasks.next_power_of_two().max(64);
+    let wanted = tasks.next_multiple_of(alea_runq::PIECE);
     for cpu in 0..crate::base::percpu::cpus_online() {
         reserve_on(cpu, wanted)?;
     }
@@ -272,14 +277,14 @@ pub(in crate::process) fn reserve(tasks: usize) -> Result<()> {
 
 /// Pages of the room that all queues have, which never gets less.
 pub(in crate::process) fn kept_pages() -> u64 {
-    let bytes = |slot: &Slot| slot.queue.lock().waiting.room_bytes();
-    QUEUES.iter().map(|slot| pages_of_room::<u8>(bytes(slot))).sum()
+    let pieces = |slot: &Slot| slot.queue.lock().waiting.pieces() as u64;
+    QUEUES.iter().map(pieces).sum::<u64>() * pages_of_room::<u8>(PIECE_BYTES)
 }
 
 /// Readies the queue of a CPU that is about to start.
 pub(super) fn prepare(cpu: usize, idle: Arc<Task>) -> Result<()> {
     // Relaxed: nothing else runs yet.
-    reserve_on(cpu, RESERVED.load(Ordering::Relaxed).max(64))?;
+    reserve_on(cpu, RESERVED.load(Ordering::Relaxed).max(alea_runq::PIECE))?;
     let mut queue = lock(cpu);
     queue.running = Running::new(&idle, true, 0);
     queue.idle = Some(idle);
