@@ -35,11 +35,13 @@ const SAMPLE: [&str; 18] = [
     "thread_vectors",
 ];
 
-/// Ways into the kernel and out of it: signals, faults, refused returns, single steps and breakpoints, tracers, the vDSO, execs that meet.
-const EDGES: [&str; 16] = [
+/// Ways into the kernel and out of it: signals, faults, refused returns, single steps and breakpoints, tracers, the vDSO, execs that meet; and
+/// where a space's two tables must not need frames that lie side by side.
+const EDGES: [&str; 17] = [
     "entry_blocked",
     "entry_edges",
     "exec_state",
+    "fork_fragmented",
     "mm_fork",
     "mm_protect",
     "proc_fork",

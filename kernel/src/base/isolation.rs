@@ -1,11 +1,11 @@
 //! Isolated page tables (Meltdown): user mode runs on a second top-level table, of which the kernel's half maps what entries and exits need and
 //! no more.
 //!
-//! The two tables of an address space are neighbours, the kernel's at an even page: bit 12 of CR3 is the difference, so an entry finds
-//! its table without reading memory. Each write of CR3 has the CPU forget what it knows of either table; PCIDs, with which it
-//! would keep that, are not used.
+//! The two tables of an address space may lie anywhere. Each CPU keeps where those of the space lie that it has loaded: the kernel's on its
+//! [`EntryPage`], where an entry finds it, and the program's in its block, for exits. Each write of CR3 has the CPU forget what it knows of
+//! either table; PCIDs, with which it would keep that, are not used.
 //!
-//! Owns whether that is so, and for each CPU the [`EntryPage`] and what CR3 is to become on the way to user mode. The page is the only
+//! Owns whether that is so, and for each CPU the entry page and those two words, which change with what is loaded. The page is the only
 //! memory of the kernel besides the entry code and the table of interrupts that the second table maps: so a program may be taken to read
 //! all of it. Never puts a secret there, nor what a program left there before another one that runs on this CPU. Locks: none.
 
@@ -17,9 +17,6 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use x86_64::PhysAddr;
 use x86_64::structures::tss::TaskStateSegment;
-
-/// The bit of CR3 by which the user's table differs from the kernel's.
-pub const TABLE_BIT: u64 = 1 << 12;
 
 /// Relaxed: written before a second CPU runs.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -44,6 +41,8 @@ pub struct EntryPage {
     scratch: u64,
     /// The descriptors, also where tables are not isolated.
     pub gdt: [u64; 16],
+    /// What CR3 is in the kernel: what has been loaded last.
+    kernel_table: u64,
     _pad: u32,
     /// The CPU's where tables are isolated; otherwise it has the block's.
     pub tss: TaskStateSegment,
@@ -62,6 +61,7 @@ static PAGE_PATTERN: Shown = Shown(UnsafeCell::new(EntryPage {
     interrupt: [[0; INTERRUPT]; INTERRUPTS],
     scratch: 0,
     gdt: [0; 16],
+    kernel_table: 0,
     _pad: 0,
     tss: TaskStateSegment::new(),
 }));
@@ -72,6 +72,7 @@ const fn from_gs(offset: usize) -> i32 {
 }
 
 pub const SCRATCH: i32 = from_gs(offset_of!(EntryPage, scratch));
+pub const KERNEL_TABLE: i32 = from_gs(offset_of!(EntryPage, kernel_table));
 /// RSP0: the top of the stack of entries.
 pub const ENTRY_STACK: i32 = from_gs(offset_of!(EntryPage, tss) + 4);
 /// How an interrupt stack is found by an address on it: this mask and a shift make eight times its number, plus `INTERRUPT_FIRST`.
@@ -134,24 +135,46 @@ pub fn shown() -> u64 {
     SHOWN.load(Ordering::Relaxed)
 }
 
-fn set_user_table(value: u64) {
-    // SAFETY: GS is valid as in `percpu::cpu_id`; the word is read on the way to user mode, and nowhere else.
+/// The top-level tables of an address space.
+#[derive(Clone, Copy)]
+pub struct Roots {
+    /// The kernel's, which has both halves.
+    pub kernels: PhysAddr,
+    /// The program's; the same where tables are not isolated.
+    pub programs: PhysAddr,
+}
+
+/// Names the tables between which the calling CPU's entries and exits change from now on. An NMI that comes before CR3 is written goes to
+/// the new table of the kernel, and does not come back to the old one: either is whole.
+fn name_tables(kernels: u64, programs: u64) {
+    // SAFETY: GS is valid as in `percpu::cpu_id`; the words are read by entries and exits, and nowhere else.
     unsafe {
-        asm!("mov gs:[{0}], {1}", const percpu::USER_TABLE, in(reg) value, options(nostack, preserves_flags));
+        asm!(
+            "mov gs:[{0}], {2}",
+            "mov gs:[{1}], {3}",
+            const percpu::USER_TABLE, const KERNEL_TABLE, in(reg) programs, in(reg) kernels,
+            options(nostack, preserves_flags),
+        );
     }
 }
 
-/// Activates the tables of an address space, and names the table beside it for the way to user mode.
+/// The active table is the kernel's own. For a CPU that begins to enter by the stacks of its entry page.
+pub fn name_active_table() {
+    name_tables(page::read_cr3().as_u64(), 0);
+}
+
+/// Activates the tables of an address space: the kernel's now, and the program's on the way to user mode.
 ///
 /// # Safety
-/// As [`page::write_cr3`]; where tables are isolated, the page behind the table is the program's.
+/// As [`page::write_cr3`], for the kernel's table. Where tables are isolated, the other one has the same of the user's half, and `shown`
+/// of the kernel's.
 #[inline]
-pub unsafe fn load_space(table: PhysAddr) {
-    // SAFETY: the caller vouches for the table.
-    unsafe { page::write_cr3(table) };
+pub unsafe fn load_space(roots: &Roots) {
     if is_on() {
-        begin(table.as_u64());
+        begin(roots);
     }
+    // SAFETY: the caller vouches for the table.
+    unsafe { page::write_cr3(roots.kernels) };
 }
 
 /// Activates the kernel's own table, with which nobody goes to user mode.
@@ -160,25 +183,25 @@ pub unsafe fn load_space(table: PhysAddr) {
 /// As [`page::write_cr3`].
 #[inline]
 pub unsafe fn load_kernel(table: PhysAddr) {
+    if is_on() {
+        end(table);
+    }
     // SAFETY: the caller vouches for the table.
     unsafe { page::write_cr3(table) };
-    if is_on() {
-        end();
-    }
 }
 
-/// The kernel's table of an address space is active now: the one beside it is for user mode. What other programs left on the page is gone.
+/// An address space is about to be loaded. What other programs left on the page is gone.
 #[cold]
-fn begin(table: u64) {
-    debug_assert!(table & TABLE_BIT == 0, "a table at an odd page has no partner");
-    set_user_table(table | TABLE_BIT);
+fn begin(roots: &Roots) {
+    debug_assert!(roots.kernels != roots.programs, "a program would run on the kernel's table");
+    name_tables(roots.kernels.as_u64(), roots.programs.as_u64());
     forget_others();
 }
 
-/// The kernel's own table is active now: nobody goes to user mode from here.
+/// The kernel's own table is about to be loaded: nobody goes to user mode from there.
 #[cold]
-fn end() {
-    set_user_table(0);
+fn end(table: PhysAddr) {
+    name_tables(table.as_u64(), 0);
 }
 
 /// Takes what entries and exits left on the page away. Not for who is on one of its stacks.

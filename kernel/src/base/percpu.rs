@@ -39,7 +39,7 @@ pub struct CpuBlock {
     /// The running task's table of system calls, owned by the machine floor.
     calls: Cell<*const ()>,
     user_rsp: Cell<u64>,
-    /// What CR3 is on the way to user mode, where tables are isolated; `isolation` owns it.
+    /// What CR3 is on the way to user mode, where tables are isolated, and 0 if nobody goes there; `isolation` owns it.
     user_table: Cell<u64>,
     cpu: Cell<u32>,
     irq_depth: Cell<u32>,

@@ -21,17 +21,28 @@ const BATCH: usize = 96;
 const ZEROED: usize = 256;
 /// Empty page tables per CPU.
 const TABLES: usize = 64;
-/// Top-level tables with the kernel's half filled in, per CPU.
+/// Top-level tables with the kernel's half filled in, of each kind, per CPU.
 const ROOTS: usize = 8;
+
+/// The kinds of top-level tables: what the kernel runs on, and where tables are isolated, what a program runs on.
+#[derive(Clone, Copy)]
+pub(in crate::mm) enum Root {
+    Kernels,
+    Programs,
+}
+
+impl Root {
+    const COUNT: usize = 2;
+}
 
 /// Empty tables on their way from the CPUs where processes end to those where they are made.
 struct Depot {
     tables: Stack<{ 4 * TABLES }>,
-    roots: Stack<{ 4 * ROOTS }>,
+    roots: [Stack<{ 4 * ROOTS }>; Root::COUNT],
 }
 
 static DEPOT: SpinLock<Depot, level::Frames> =
-    SpinLock::new(Depot { tables: Stack::new(), roots: Stack::new() });
+    SpinLock::new(Depot { tables: Stack::new(), roots: [const { Stack::new() }; Root::COUNT] });
 
 /// A stack of frame numbers.
 struct Stack<const N: usize> {
@@ -64,6 +75,12 @@ impl<const N: usize> Stack<N> {
         }
     }
 
+    /// Gives all back to the buddy: whether there were any.
+    fn give_back(&mut self) -> bool {
+        buddy::give_back(&self.frames[..self.len]);
+        core::mem::take(&mut self.len) != 0
+    }
+
     /// Moves the half last pushed to `other`, as far as it fits there.
     fn share<const M: usize>(&mut self, other: &mut Stack<M>) {
         let count = (N / 2).min(self.len).min(M - other.len);
@@ -88,7 +105,7 @@ pub(super) struct Cache {
     hot: Stack<HOT>,
     zeroed: Stack<ZEROED>,
     tables: Stack<TABLES>,
-    roots: Stack<ROOTS>,
+    roots: [Stack<ROOTS>; Root::COUNT],
     counts: [u64; Owner::COUNT],
 }
 
@@ -98,7 +115,7 @@ impl Cache {
             hot: Stack::new(),
             zeroed: Stack::new(),
             tables: Stack::new(),
-            roots: Stack::new(),
+            roots: [const { Stack::new() }; Root::COUNT],
             counts: [0; Owner::COUNT],
         }
     }
@@ -188,20 +205,22 @@ impl Cache {
         self.tables.restock(&mut DEPOT.lock().tables);
     }
 
-    pub fn pop_root(&mut self) -> Option<Pfn> {
-        if self.roots.len == 0 {
-            self.roots.restock(&mut DEPOT.lock().roots);
+    pub fn pop_root(&mut self, kind: Root) -> Option<Pfn> {
+        let roots = &mut self.roots[kind as usize];
+        if roots.len == 0 {
+            roots.restock(&mut DEPOT.lock().roots[kind as usize]);
         }
-        let frame = self.roots.pop()?;
+        let frame = roots.pop()?;
         self.count(Owner::PageTable, 1);
         Some(frame)
     }
 
-    pub fn push_root(&mut self, root: Pfn) -> bool {
-        if self.roots.len == ROOTS {
-            self.roots.share(&mut DEPOT.lock().roots);
+    pub fn push_root(&mut self, root: Pfn, kind: Root) -> bool {
+        let roots = &mut self.roots[kind as usize];
+        if roots.len == ROOTS {
+            roots.share(&mut DEPOT.lock().roots[kind as usize]);
         }
-        let kept = self.roots.push(root);
+        let kept = roots.push(root);
         if kept {
             self.count(Owner::PageTable, -1);
         }
@@ -222,23 +241,25 @@ impl Cache {
     }
 
     fn drain(&mut self) {
-        buddy::give_back(&self.hot.frames[..self.hot.len]);
-        buddy::give_back(&self.zeroed.frames[..self.zeroed.len]);
-        buddy::give_back(&self.tables.frames[..self.tables.len]);
-        buddy::give_back(&self.roots.frames[..self.roots.len]);
-        (self.hot.len, self.zeroed.len, self.tables.len, self.roots.len) = (0, 0, 0, 0);
+        self.hot.give_back();
+        self.zeroed.give_back();
         loop {
             let mut depot = DEPOT.lock();
             self.tables.restock(&mut depot.tables);
-            self.roots.restock(&mut depot.roots);
+            for (own, other) in self.roots.iter_mut().zip(&mut depot.roots) {
+                own.restock(other);
+            }
             drop(depot);
-            if self.tables.len + self.roots.len == 0 {
+            if !self.give_tables_back() {
                 break;
             }
-            buddy::give_back(&self.tables.frames[..self.tables.len]);
-            buddy::give_back(&self.roots.frames[..self.roots.len]);
-            (self.tables.len, self.roots.len) = (0, 0);
         }
+    }
+
+    /// Whether there were any.
+    fn give_tables_back(&mut self) -> bool {
+        let tables = self.tables.give_back();
+        self.roots.iter_mut().fold(tables, |any, roots| roots.give_back() || any)
     }
 }
 

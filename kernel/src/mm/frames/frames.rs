@@ -14,7 +14,7 @@
 
 use super::buddy::{RESERVE, TOTAL, buddy, mark};
 use super::charge::{self, is_charged};
-use super::cpu_cache;
+use super::cpu_cache::{self, Root};
 use super::inject::{self, Kind};
 use super::pfn::{For, Pfn, metadata};
 use super::root::kernel_root;
@@ -142,36 +142,21 @@ fn free_as_data(table: Pfn) {
     free_as(table, Owner::PageTable);
 }
 
-/// A top-level table whose user half is empty and whose kernel half is the kernel's. Where tables are isolated there is another one behind it, whose
-/// kernel half is what programs are shown.
-pub(in crate::mm) fn alloc_root() -> Option<Pfn> {
-    if isolation::is_on() {
-        return alloc_pair();
-    }
-    if let Some(Some(root)) = cpu_cache::with(|cache| cache.pop_root()) {
+/// A top-level table whose user half is empty. Its kernel half is the kernel's, or of a program's table, what programs are shown.
+pub(in crate::mm) fn alloc_root(kind: Root) -> Option<Pfn> {
+    if let Some(Some(root)) = cpu_cache::with(|cache| cache.pop_root(kind)) {
         root.meta().set_owner(Owner::PageTable);
         root.meta().set_word(0);
         root.meta().set_refs_raw(0);
         return Some(root);
     }
     let root = alloc_table()?;
-    copy_kernel_half(kernel_root(), root);
+    let model = match kind {
+        Root::Kernels => kernel_root(),
+        Root::Programs => Pfn::of_phys(isolation::shown()),
+    };
+    copy_kernel_half(model, root);
     Some(root)
-}
-
-/// Two tables, the first at an even page.
-#[cold]
-fn alloc_pair() -> Option<Pfn> {
-    if inject::fails(Kind::Frame) {
-        return None;
-    }
-    let first = alloc_block(1, Owner::PageTable)?;
-    clear_run(first, 2);
-    first.meta().set_word(0);
-    first.meta().set_refs_raw(0);
-    copy_kernel_half(kernel_root(), first);
-    copy_kernel_half(Pfn::of_phys(isolation::shown()), Pfn(first.0 + 1));
-    Some(first)
 }
 
 /// Copies the kernel's half of one top-level table to a new one.
@@ -183,12 +168,9 @@ fn copy_kernel_half(from: Pfn, to: Pfn) {
 }
 
 /// Gives back a top-level table whose user half has been cleared.
-pub(in crate::mm) fn free_root(root: Pfn) {
-    if isolation::is_on() {
-        return free_block_part(root, 2, Owner::PageTable);
-    }
+pub(in crate::mm) fn free_root(root: Pfn, kind: Root) {
     root.meta().change_owner(Owner::None);
-    if cpu_cache::with(|cache| cache.push_root(root)) != Some(true) {
+    if cpu_cache::with(|cache| cache.push_root(root, kind)) != Some(true) {
         free_as_data(root);
     }
 }

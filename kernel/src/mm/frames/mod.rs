@@ -19,6 +19,7 @@ pub(super) mod zero;
 pub(super) use buddy::{has_spare, is_trusted};
 pub use buddy::{is_reserve_in_use, is_short, kernel_memory_low, register_trusted};
 pub use charge::{Account, left_by, register_payer};
+pub(super) use cpu_cache::Root;
 pub use direct::split_pages;
 pub(super) use frames::{
     FrameStats, alloc, alloc_root, alloc_table, alloc_zeroed, change_owner, charge_block, drain,

@@ -8,8 +8,9 @@ use crate::arch::entry::shown;
 use crate::base::page::PteFlags;
 use crate::base::{PAGE_SIZE, isolation, percpu};
 use crate::mm::frames::root::kernel_root;
-use crate::mm::frames::{self, Pfn};
+use crate::mm::frames::{self, Pfn, Root};
 use crate::mm::kernel::shown::for_each_page;
+use crate::mm::space::table::assert_agree;
 use alloc::vec::Vec;
 
 /// Walks the kernel's half of a new program's table: each page has to be one that `shown` lists, with that protection and nobody else's.
@@ -26,10 +27,10 @@ pub fn shows_what_it_must() {
             listed.push((addr, phys_of(addr), part.flags & counted));
         }
     }
-    let root = frames::alloc_root().expect("memory");
+    let root = frames::alloc_root(Root::Programs).expect("memory");
     let mut found = Vec::new();
-    for_each_page(Pfn(root.0 + 1), |addr, phys, flags| found.push((addr, phys, flags)));
-    frames::free_root(root);
+    for_each_page(root, |addr, phys, flags| found.push((addr, phys, flags)));
+    frames::free_root(root, Root::Programs);
     listed.sort_unstable_by_key(|page| page.0);
     found.sort_unstable_by_key(|page| page.0);
     for page in &found {
@@ -60,22 +61,10 @@ fn phys_of(addr: u64) -> u64 {
 
 /// The user's half of both tables: the same, but that in the kernel's nothing can be run; also once mappings have come and gone.
 pub fn follows() {
-    spaces::spread(|root| {
+    spaces::spread(|roots| {
         if !isolation::is_on() {
             return 0;
         }
-        let entry = |table: Pfn, index: usize| {
-            // SAFETY: a live table; the space is used by nobody else.
-            unsafe { table.ptr().cast::<u64>().wrapping_add(index).read_volatile() }
-        };
-        let (mut used, nx) = (0, crate::base::page::nx().bits());
-        for index in 0..256 {
-            let (kernels, programs) = (entry(root, index), entry(Pfn(root.0 + 1), index));
-            let accessed = PteFlags::ACCESSED.bits();
-            assert_eq!(kernels & !nx & !accessed, programs & !accessed, "entry {index}");
-            assert!(kernels == 0 || kernels & nx == nx, "the kernel could run a program's code");
-            used += usize::from(programs != 0);
-        }
-        used
+        assert_agree(roots)
     });
 }

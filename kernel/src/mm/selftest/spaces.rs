@@ -1,6 +1,6 @@
 //! Self tests of address spaces and page caches.
 
-use crate::mm::frames::Pfn;
+use crate::base::isolation::Roots;
 use crate::mm::frames::frame::Frame;
 use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::source::MapSource;
@@ -294,11 +294,11 @@ pub(super) fn shaped(file: &Arc<File>) -> Arc<AddressSpace> {
 
 /// Maps pages far apart, and takes them out again; `used` tells how many entries of the top-level table are in use, if it
 /// looks.
-pub(super) fn spread(used: impl Fn(Pfn) -> usize) {
+pub(super) fn spread(used: impl Fn(Roots) -> usize) {
     const FAR: u64 = 1 << 40;
     let s = space();
     let look = |wanted: usize| {
-        let used = used(Pfn::of_phys(s.root().as_u64()));
+        let used = used(s.roots());
         assert!(used == 0 || used == wanted, "{used} entries, {wanted} wanted");
     };
     for n in 1..=4 {

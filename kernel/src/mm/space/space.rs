@@ -13,7 +13,7 @@ use super::table::tlb::CpuMask;
 use super::table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
 use super::vma::Vma;
 use crate::base::cpu::without_interrupts;
-use crate::base::isolation;
+use crate::base::isolation::{self, Roots};
 use crate::base::page::{self, USER_END};
 use crate::base::percpu::cpu_id;
 use crate::mm::commit;
@@ -36,7 +36,7 @@ pub struct AddressSpace {
     _counted: Counted,
     /// Names it in the registry; ascending in order of creation.
     pub(super) id: u64,
-    root: PhysAddr,
+    roots: Roots,
     pub(super) cpus: CpuMask,
     /// Pages that were copied soon after forks of this program.
     pub(super) hot: Arc<HotPages>,
@@ -143,7 +143,7 @@ impl AddressSpace {
         // Before the tables, which only the space itself takes down again.
         let room = Room::new()?;
         let table = PageTable::new()?;
-        let root = PhysAddr::new_truncate(table.root().phys());
+        let roots = table.roots();
         let (counts, lock_future) = (Counts::default(), false);
         let early_writes = if forked { EARLY_WRITES } else { 0 };
         let inner = Mutex::new(Inner {
@@ -158,7 +158,7 @@ impl AddressSpace {
         let space = room.arc(Self {
             _counted: Counted::new(Kind::AddressSpace),
             id: registry::next_id(),
-            root,
+            roots,
             cpus: CpuMask::new(),
             hot,
             forked,
@@ -173,9 +173,9 @@ impl AddressSpace {
         Ok(space)
     }
 
-    /// Its top-level table.
-    pub(in crate::mm) fn root(&self) -> PhysAddr {
-        self.root
+    /// Its top-level tables.
+    pub(in crate::mm) fn roots(&self) -> Roots {
+        self.roots
     }
 
     /// Loads it on this CPU. Cheap when it is loaded already. The caller keeps it alive while a task with it
@@ -192,8 +192,8 @@ impl AddressSpace {
     fn load(&self) {
         let (cpu, old) = (cpu_id(), LOADED.get());
         self.cpus.add(cpu);
-        // SAFETY: the root maps the kernel like every other; `Drop` unloads it before the table is freed.
-        unsafe { isolation::load_space(self.root) };
+        // SAFETY: the roots map the kernel like all others; `Drop` unloads them before they are freed.
+        unsafe { isolation::load_space(&self.roots) };
         LOADED.set(self);
         // SAFETY: a space that is dropped while loaded here sets `LOADED` to null first (`unload`), so `old` is
         // null or alive, until this CPU is out of its mask.

@@ -59,8 +59,6 @@ pub(super) fn enter_kernel(mut handover: Handover) -> ! {
     KERNEL_PHYS.store(handover.kernel_phys, Ordering::Relaxed);
     cmdline::init(handover.info.cmdline);
     speculation::choose();
-    sites::choose_by_flaws();
-    gdt::choose_stacks();
     // SAFETY: the handover describes the machine as the loader left it.
     let root = unsafe { tables::build(&mut handover) };
     fpu::init();
@@ -103,6 +101,8 @@ unsafe extern "Rust" {
 extern "C" fn on_boot_stack() -> ! {
     page::flush_tlb_all();
     isolation::init_cpu();
+    sites::choose_by_flaws();
+    gdt::choose_stacks();
     // SAFETY: `enter_kernel` stored it.
     let info = unsafe { (*KEPT.0.get()).take() };
     // SAFETY: no task runs yet; the boot stack stays this CPU's for traps from user mode that

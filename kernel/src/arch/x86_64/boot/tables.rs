@@ -95,8 +95,6 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     let Some(pool) = pool else { panic!("no room for {needed} bytes of page tables below 4 GiB") };
     let phys_offset = handover.phys_offset;
     let mut builder = Builder { phys_offset, next: pool, end: pool + needed, root: 0 };
-    // At an even page: bit 12 of CR3 says that a table is a program's.
-    builder.next = builder.next.next_multiple_of(2 * PAGE);
     builder.root = builder.allocate();
     builder.direct_map(map, handover.kernel_phys);
     builder.image(handover.kernel_phys);

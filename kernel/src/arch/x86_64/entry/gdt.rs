@@ -114,8 +114,9 @@ pub(in crate::arch) fn init(ist_tops: [u64; IST_STACKS]) {
 }
 
 /// Has the calling CPU enter by the stacks of its block, or, where tables are isolated, by those of its entry page: the entry code goes on
-/// from there to the others. Nothing may come between this and the choice of that code.
+/// from there to the others, on the table that is active now. Nothing may come between this and the choice of that code.
 pub(in crate::arch) fn choose_stacks() {
+    isolation::name_active_table();
     let page = isolation::entry_page();
     let (first, interrupt) = EntryPage::tops(page);
     // SAFETY: the page belongs to this CPU. The stacks are mapped, in both tables; the TSS of the block was filled in by `init`.

@@ -6,21 +6,21 @@
 //!
 //! Which table is active is known by where the CPU was: in user mode always the program's, in the kernel always the kernel's but between
 //! the writes of CR3 and the edges. There interrupts are off, and what can come is known:
-//! - #DB, NMI, #MC and #DF, which have stacks of their own. They look at CR3 and put back what they found, as they do with GS.
+//! - #DB, NMI, #MC and #DF, which have stacks of their own. They look at CR3 and put the program's table back if they found it, as they do
+//!   with GS.
 //! - A fault of IRET. It finds the program's table and the program's GS, with the refused frame on the entry stack, where the CPU
 //!   would have pushed it had the fault been the program's: as that it is taken.
 //!
 //! Owns nothing: assembly for `idt` and `syscall`. Never leaves a register of the kernel on the entry page: what an NMI finds in the
 //! kernel is wiped there as soon as it is moved. Locks: none.
 
-/// `TO_KERNEL_TABLE`: the kernel's table becomes active, from either. `TO_USER_TABLE`: the program's. Both cost a
-/// register.
+/// `TO_KERNEL_TABLE`: the kernel's table becomes active; `TO_USER_TABLE`: the program's. Both cost a register, and need the
+/// kernel's GS.
 macro_rules! table_macros {
     () => {
         concat!(
             ".macro TO_KERNEL_TABLE register\n",
-            "mov \\register, cr3\n",
-            "and \\register, {kernel_bits}\n",
+            "mov \\register, gs:[{kernel_table}]\n",
             "mov cr3, \\register\n",
             ".endm\n",
             ".macro TO_USER_TABLE register\n",
@@ -123,19 +123,22 @@ macro_rules! isolated_traps {
             "jmp .Lalea_restored\n",
             // On one of the entry page's small stacks, from anywhere, on either table: the page, and by the place on it the stack that the
             // entry would have come in on. Another NMI waits until an IRET, and the others have stacks of their own, so rsp may
-            // be anything meanwhile. r15 keeps which table it was, r13 the small stack's top.
+            // be anything meanwhile. r15 keeps the table if it was the program's, and 0 otherwise; r13 the small stack's top.
             ".global alea_paranoid_isolated\n",
             "alea_paranoid_isolated:\n",
             "push rsi\n",
             "push rcx\n",
             "push rax\n",
             "mov rax, cr3\n",
-            "TO_KERNEL_TABLE rsi\n",
+            "mov rsi, rsp\n",
+            "and rsi, -{page}\n",
+            "mov rsi, [rsi + {page} + {kernel_table}]\n",
+            "mov cr3, rsi\n",
             "mov rsi, rsp\n",
             "mov ecx, esi\n",
             "and ecx, {interrupt_mask}\n",
             "shr ecx, {interrupt_shift}\n",
-            "and rsp, -4096\n",
+            "and rsp, -{page}\n",
             "mov rsp, [rsp + rcx + {interrupt_stacks}]\n",
             ".irp n, 9,8,7,6,5,4,3,2\n",
             "push [rsi + 8 * \\n]\n",
@@ -150,6 +153,10 @@ macro_rules! isolated_traps {
             ".irp n, 0,1,2,3,4,5,6,7,8,9\n",
             "mov qword ptr [rsi + 8 * \\n], 0\n",
             ".endr\n",
+            "and rsi, -{page}\n",
+            "xor eax, eax\n",
+            "cmp r15, [rsi + {page} + {user_table}]\n",
+            "cmovne r15, rax\n",
             "jmp .Lalea_paranoid_saved\n",
             // To code on the program's table the way leads over the small stack again: CR3, rdi, and what the CPU pops.
             ".global alea_paranoid_leaves\n",
@@ -158,7 +165,7 @@ macro_rules! isolated_traps {
             "mov eax, ebx\n",
             "mov edx, r14d\n",
             "wrmsr\n",
-            "test r15d, {table_bit}\n",
+            "test r15, r15\n",
             "jz .Lalea_paranoid_restore\n",
             "mov rax, [rsp + {ss}]\nmov [r13 - 8], rax\n",
             "mov rax, [rsp + {rsp}]\nmov [r13 - 16], rax\n",

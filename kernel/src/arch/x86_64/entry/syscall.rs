@@ -239,7 +239,7 @@ global_asm!(
     stack = const percpu::KERNEL_STACK,
     scratch = const isolation::SCRATCH,
     user_table = const percpu::USER_TABLE,
-    kernel_bits = const !isolation::TABLE_BIT as i64,
+    kernel_table = const isolation::KERNEL_TABLE,
     work = const percpu::WORK,
     user_ss = const gdt::USER_DATA,
     user_cs = const gdt::USER_CODE,

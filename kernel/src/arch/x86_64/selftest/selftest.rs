@@ -45,9 +45,7 @@ impl Page {
 }
 
 /// The kernel's table and the program's.
-#[repr(C, align(8192))]
-struct Pair([Page; 2]);
-static ROOT: Pair = Pair([const { Page::new() }; 2]);
+static ROOTS: [Page; 2] = [const { Page::new() }; 2];
 static TABLES: [Page; 3] = [const { Page::new() }; 3];
 static CODE_PAGE: Page = Page::new();
 static STACK_PAGE: Page = Page::new();
@@ -90,8 +88,9 @@ pub fn run() {
     let old = trap::register(&HOOKS);
     let kernel_root = page::read_cr3();
     build_space(kernel_root.as_u64());
-    // SAFETY: the new root has the kernel's upper half and is static.
-    unsafe { isolation::load_space(x86_64::PhysAddr::new(ROOT.0[0].phys())) };
+    let [kernels, programs] = ROOTS.each_ref().map(|root| x86_64::PhysAddr::new(root.phys()));
+    // SAFETY: the new roots have the kernel's upper half, or what is shown of it, and are static.
+    unsafe { isolation::load_space(&isolation::Roots { kernels, programs }) };
     mem::check();
     copies();
     strings_and_words();
@@ -154,7 +153,7 @@ fn may_write(root: u64, phys: u64) -> bool {
 fn build_space(kernel_root: u64) {
     let all = (PteFlags::PRESENT | PteFlags::WRITABLE | PteFlags::USER).bits();
     let shown = if isolation::is_on() { isolation::shown() } else { kernel_root };
-    for (root, from) in ROOT.0.iter().zip([kernel_root, shown]) {
+    for (root, from) in ROOTS.iter().zip([kernel_root, shown]) {
         // SAFETY: both are top-level tables, mapped in the direct map.
         let kernel = unsafe { &*((from + areas::DIRECT_MAP_BASE) as *const [u64; 512]) };
         for (index, entry) in kernel.iter().enumerate().skip(256) {

@@ -14,4 +14,5 @@ pub(super) use entries::{
     DIRTY, GROUP_SPAN, Group, KNOWN, OWNED, Table, ZERO, bits, closed, frame_of, opened,
 };
 pub(super) use large::LargeFlags;
+pub(in crate::mm) use table::assert_agree;
 pub(super) use table::{LEAF_SPAN, LeafPart, LeafState, NO_LEAF, PageTable, index_at};

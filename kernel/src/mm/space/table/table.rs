@@ -6,8 +6,8 @@
 //! - Where the entry one level up maps a large page itself, a leaf table stands behind it that says the same page by page, and which
 //!   nobody changes until the large page is opened (see `large`).
 //! - The kernel's half of the root never changes.
-//! - Where tables are isolated the page behind the root is the table that the program runs on. Its user half has the same entries, but
-//!   that in the root they forbid execution: the kernel runs nothing of a program's.
+//! - Where tables are isolated there is a second root, the table that the program runs on. Its user half has the same entries, but
+//!   that in the first they forbid execution: the kernel runs nothing of a program's.
 //!
 //! Owns the tables of the user's half. Never frees a table that a CPU may be walking: `tlb` gives it back after the
 //! flush. Locks: the space's, which the caller holds, guards everything.
@@ -15,12 +15,14 @@
 use super::behind;
 use super::entries::{LARGE, PRESENT, Table, WRITABLE, frame_of};
 use super::tlb::CpuMask;
+use crate::base::isolation::Roots;
 use crate::base::page::PteFlags;
 use crate::base::{PAGE_SIZE, isolation, page};
-use crate::mm::frames::{self, Pfn};
+use crate::mm::frames::{self, Pfn, Root};
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use core::ops::Range;
+use x86_64::PhysAddr;
 
 pub(super) const TABLE_FLAGS: u64 = PRESENT | WRITABLE | PteFlags::USER.bits();
 /// Bytes that a leaf table maps.
@@ -36,7 +38,9 @@ pub(in crate::mm::space) fn index_at(addr: u64, level: u32) -> usize {
 /// A user address space's tables.
 pub(in crate::mm::space) struct PageTable {
     pub(super) root: Table,
-    /// Tables besides the root.
+    /// The one that the program runs on, where tables are isolated.
+    programs: Option<Table>,
+    /// Tables besides the roots.
     pub tables: u64,
     /// Leaf tables that are shared with other spaces, or were until lately.
     pub shared: u32,
@@ -105,13 +109,15 @@ impl LeafPart {
 impl PageTable {
     /// Tables that map nothing but the kernel.
     pub fn new() -> Result<Self> {
-        let root = Table(frames::alloc_root().ok_or(Errno::ENOMEM)?);
-        Ok(Self { root, tables: 0, shared: 0, large: 0, last: (NO_LEAF, root) })
+        let root = Table(frames::alloc_root(Root::Kernels).ok_or(Errno::ENOMEM)?);
+        let programs = if isolation::is_on() { Some(programs_root(root)?) } else { None };
+        Ok(Self { root, programs, tables: 0, shared: 0, large: 0, last: (NO_LEAF, root) })
     }
 
-    /// The root, for CR3.
-    pub fn root(&self) -> Pfn {
-        self.root.0
+    /// The roots, for CR3.
+    pub fn roots(&self) -> Roots {
+        let at = |table: Table| PhysAddr::new_truncate(table.0.phys());
+        Roots { kernels: at(self.root), programs: at(self.programs.unwrap_or(self.root)) }
     }
 
     /// The leaf table that maps `addr`, if there is one.
@@ -169,8 +175,10 @@ impl PageTable {
         }
         let new = frames::alloc_table().ok_or(Errno::ENOMEM)?;
         self.tables += 1;
-        if isolation::is_on() && table == self.root {
-            replace_partner(table, index, new.phys() | TABLE_FLAGS);
+        if let Some(programs) = self.programs
+            && table == self.root
+        {
+            programs.set_below(index, new.phys() | TABLE_FLAGS);
             table.set_below(index, new.phys() | TABLE_FLAGS | page::nx().bits());
         } else {
             table.set_below(index, new.phys() | TABLE_FLAGS);
@@ -254,8 +262,13 @@ impl PageTable {
         free: &mut dyn FnMut(Pfn),
     ) {
         self.last = (NO_LEAF, self.root);
-        let mut freed = 0;
-        free_below(self.root, LEVELS - 1, start, end, &free_range, &mut |table| {
+        let (mut freed, programs) = (0, self.programs);
+        free_below(self.root, LEVELS - 1, start, end, &free_range, &mut |level, index, table| {
+            if let Some(programs) = programs
+                && level == LEVELS - 1
+            {
+                programs.replace(index, 0);
+            }
             freed += 1;
             free(table);
         });
@@ -266,6 +279,15 @@ impl PageTable {
     /// tables back. For a space that no CPU has loaded.
     pub fn tear_down(&mut self, owned: &mut impl FnMut(u64, u64)) {
         self.last = (NO_LEAF, self.root);
+        #[cfg(debug_assertions)]
+        if self.programs.is_some() {
+            assert_agree(self.roots());
+        }
+        if let Some(programs) = self.programs.take() {
+            programs.take_all(|_, _| ());
+            programs.0.meta().set_word(0);
+            frames::free_root(programs.0, Root::Programs);
+        }
         // The mask knows of entries for users only.
         self.root.take_all(|top, entry| {
             let upper = Table(frame_of(entry));
@@ -283,7 +305,7 @@ impl PageTable {
         self.root.0.meta().set_word(0);
         behind::count(-i64::from(self.large));
         (self.tables, self.shared, self.large) = (0, 0, 0);
-        frames::free_root(self.root.0);
+        frames::free_root(self.root.0, Root::Kernels);
     }
 }
 
@@ -305,11 +327,29 @@ fn clear_leaf(entry: u64, base: u64, owned: &mut impl FnMut(u64, u64)) {
     frames::free_table(leaf.0);
 }
 
-/// Changes an entry of the user's half in the table that the program runs on.
+/// A root for the program beside the kernel's, which is given back if there is no memory.
 #[cold]
-fn replace_partner(root: Table, index: usize, entry: u64) {
-    debug_assert!(index < 256);
-    Table(Pfn(root.0.0 + 1)).replace(index, entry);
+fn programs_root(kernels: Table) -> Result<Table> {
+    let root = frames::alloc_root(Root::Programs);
+    root.map(Table).ok_or_else(|| {
+        frames::free_root(kernels.0, Root::Kernels);
+        Errno::ENOMEM
+    })
+}
+
+/// Panics unless the two roots have the same tables below, and the kernel's forbids to run what they map: how many entries there are.
+pub(in crate::mm) fn assert_agree(roots: Roots) -> usize {
+    let [kernels, programs] =
+        [roots.kernels, roots.programs].map(|root| Table(Pfn::of_phys(root.as_u64())));
+    let (accessed, nx) = (PteFlags::ACCESSED.bits(), page::nx().bits());
+    let mut used = 0;
+    for index in 0..256 {
+        let (kernels, programs) = (kernels.get(index), programs.get(index));
+        assert_eq!(kernels & !nx & !accessed, programs & !accessed, "entry {index}");
+        assert!(kernels == 0 || kernels & nx == nx, "the kernel could run a program's code");
+        used += usize::from(programs != 0);
+    }
+    used
 }
 
 fn free_below(
@@ -318,7 +358,7 @@ fn free_below(
     start: u64,
     end: u64,
     free_range: &Range<u64>,
-    free: &mut dyn FnMut(Pfn),
+    free: &mut dyn FnMut(u32, usize, Pfn),
 ) {
     let span = 1u64 << (12 + 9 * level);
     let mut base = start & !(span - 1);
@@ -344,10 +384,7 @@ fn free_below(
                     "a page table that is shared or behind a large page outlives its pages"
                 );
                 table.replace(index, 0);
-                if level == LEVELS - 1 && isolation::is_on() {
-                    replace_partner(table, index, 0);
-                }
-                free(below.0);
+                free(level, index, below.0);
             }
         }
         base += span;
