@@ -226,7 +226,12 @@ fn set_foreground(tty: &Arc<Tty>, arg: u64) -> Result<i64> {
         None => Err(Errno::ESRCH),
         Some(of_group) if of_group != session => Err(Errno::EPERM),
         Some(_) => {
-            tty.state.lock().group = Some(group);
+            let mut state = tty.state.lock();
+            // It may have been hung up, or become another session's, meanwhile.
+            if state.session != session {
+                return Err(Errno::ENOTTY);
+            }
+            state.group = Some(group);
             Ok(0)
         }
     }

@@ -49,6 +49,8 @@ pub struct Bytes {
     len: usize,
     /// Pieces that the holder of the turn has taken out: there is room for them.
     out: usize,
+    /// How many bytes readers have taken since there is the queue.
+    gone: u64,
 }
 
 /// What the filter of an end has not let through.
@@ -106,7 +108,7 @@ impl Unheard {
 impl Bytes {
     /// None.
     pub const fn new() -> Self {
-        Self { pieces: VecDeque::new(), len: 0, out: 0 }
+        Self { pieces: VecDeque::new(), len: 0, out: 0, gone: 0 }
     }
 
     /// Takes all of them: the connection is over.
@@ -117,6 +119,11 @@ impl Bytes {
     /// Number of bytes, with those of pieces that are out: nobody may sleep beside what is put back in a moment.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// How many bytes readers have taken so far.
+    pub fn gone(&self) -> u64 {
+        self.gone
     }
 
     /// Adds bytes at the end.
@@ -163,7 +170,9 @@ impl Bytes {
     #[expect(clippy::disallowed_methods, reason = "`push` keeps room for what is out")]
     pub fn put_back(&mut self, mut piece: Piece, _turn: &mut Turn) {
         self.out -= 1;
-        self.len -= core::mem::take(&mut piece.used);
+        let used = core::mem::take(&mut piece.used);
+        self.len -= used;
+        self.gone = self.gone.wrapping_add(used as u64);
         if !piece.rest().is_empty() {
             self.pieces.push_front(piece);
         }

@@ -58,7 +58,8 @@ impl Tcp {
             Role::Listener { .. } if !read => return Ok(()),
             Role::Listener { .. } | Role::Connecting => {
                 drop(state);
-                self.disconnect();
+                // Who waits for the connection is told how that ended, as on Linux.
+                self.disconnect_once(None, false);
                 return Ok(());
             }
             Role::Connected(_) if state.name() == TcpState::Close => return Err(Errno::ENOTCONN),
@@ -168,13 +169,25 @@ impl Tcp {
         }
     }
 
-    /// Back to a socket without peer: `connect` to AF_UNSPEC or failed, or `shutdown` of one that listens or connects.
+    /// `connect` to AF_UNSPEC.
     pub(super) fn disconnect(&self) {
+        self.disconnect_once(None, true);
+    }
+
+    /// Back to a socket without peer: `connect` to AF_UNSPEC or failed, or `shutdown` of one that listens or connects. Not if it was
+    /// disconnected more often than `since` by now. Unless it `counts`, those who began before go on.
+    pub(super) fn disconnect_once(&self, since: Option<u64>, counts: bool) {
         let mut turn = self.turn.lock();
         let mut state = self.state.lock();
+        if since.is_some_and(|since| since != state.disconnects) {
+            return;
+        }
         state.count_broken();
-        let asked = (state.asked(), state.attempt);
+        let asked = (state.asked.take(), state.attempt);
+        // What both ends have ended is broken off for neither.
+        let is_over = state.has_peer() && state.name() == TcpState::Close;
         let role = core::mem::replace(&mut state.role, Role::Closed);
+        let role = if is_over { Role::Closed } else { role };
         let received = state.received.take_all(&mut turn);
         let unheard = state.unheard.take_all();
         let port = state.free_port();
@@ -192,10 +205,11 @@ impl Tcp {
             _ => None,
         };
         (state.connecting, state.joined) = (false, false);
-        state.disconnects += 1;
+        state.disconnects += u64::from(counts);
         (state.read_shut, state.write_shut, state.fin) = (false, false, false);
         drop(state);
         drop(turn);
+        self.peek_offset.set(-1);
         drop((received, unheard, port));
         self.ask_no_more(asked);
         self.abandon(role);
@@ -264,7 +278,7 @@ impl Tcp {
             count::tcp(if unread { Tally::AbortsOnClose } else { Tally::AbortsOnData });
         }
         state.count_broken();
-        let asked = (state.asked(), state.attempt);
+        let asked = (state.asked.take(), state.attempt);
         let role = core::mem::replace(&mut state.role, Role::Closed);
         let port = state.port.take();
         drop(state);

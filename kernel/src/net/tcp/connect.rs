@@ -17,7 +17,7 @@ use crate::vfs::notify::Reason;
 use abi::net::{IPPROTO_IPV6, IPPROTO_TCP, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM, SOL_SOCKET, so};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::net::{IpAddr, SocketAddr};
 
 /// The options that only the SYN of each side has, in bytes.
@@ -176,9 +176,9 @@ impl Tcp {
         asked
     }
 
-    /// An attempt that asked this name for a connection is over.
-    pub(super) fn ask_no_more(&self, (asked, attempt): (Option<SocketAddr>, u64)) {
-        let Some(listener) = asked.and_then(ports::listener) else { return };
+    /// An attempt that has asked a listener for a connection is over.
+    pub(super) fn ask_no_more(&self, (asked, attempt): (Option<Weak<Tcp>>, u64)) {
+        let Some(listener) = asked.and_then(|listener| listener.upgrade()) else { return };
         let is_other = |asking: &Asking| asking.1 != attempt || !asking.0.ptr_eq(&self.me);
         if let Role::Listener { waiting, kept_out, .. } = &mut listener.state.lock().role {
             waiting.retain(is_other);
@@ -192,31 +192,39 @@ impl Tcp {
             self.disconnect();
             return Ok(());
         }
-        let (connecting, fresh) = {
+        let (connecting, fresh, before) = {
             let state = self.state.lock();
-            (state.connecting, state.is_fresh())
+            (state.connecting, state.is_fresh(), state.disconnects)
         };
-        if !connecting {
+        let since = if connecting {
+            if nonblock && matches!(self.state.lock().role, Role::Connecting) {
+                return Err(Errno::EALREADY);
+            }
+            before
+        } else {
             if !fresh {
                 return Err(Errno::EISCONN);
             }
-            self.start_connecting(name)?;
+            let since = self.start_connecting(name)?;
             if nonblock {
                 return Err(Errno::EINPROGRESS);
             }
-        } else if nonblock && matches!(self.state.lock().role, Role::Connecting) {
-            return Err(Errno::EALREADY);
-        }
-        match self.wait_connected(self.options.timeouts().begin_send()) {
+            since
+        };
+        match self.wait_connected(self.options.timeouts().begin_send(), since) {
             Err(Errno::EAGAIN) => return Err(Errno::EINPROGRESS),
             outcome => outcome?,
         }
-        self.outcome()
+        self.outcome(since)
     }
 
-    /// The outcome of a connection attempt that is over.
-    fn outcome(&self) -> Result<()> {
+    /// The outcome of a connection attempt that is over, and was begun when the socket had been disconnected so often: EPIPE if it was
+    /// since, by another thread, whose next attempt has an outcome of its own.
+    fn outcome(&self, since: u64) -> Result<()> {
         let mut state = self.state.lock();
+        if state.disconnects != since {
+            return Err(Errno::EPIPE);
+        }
         state.connecting = false;
         if matches!(state.role, Role::Connected(_)) {
             state.joined = true;
@@ -224,13 +232,16 @@ impl Tcp {
         }
         let error = state.error.take().unwrap_or(Errno::ECONNABORTED);
         drop(state);
-        self.disconnect();
+        self.disconnect_once(Some(since), true);
         Err(error)
     }
 
-    pub(super) fn wait_connected(&self, limit: TimeLimit) -> Result<()> {
+    /// Waits until the attempt to connect is over, or the socket has been disconnected more often than `since`.
+    pub(super) fn wait_connected(&self, limit: TimeLimit, since: u64) -> Result<()> {
         limit.wait(&self.for_writing, || {
-            (!matches!(self.state.lock().role, Role::Connecting)).then_some(())
+            let state = self.state.lock();
+            let goes_on = matches!(state.role, Role::Connecting) && state.disconnects == since;
+            (!goes_on).then_some(())
         })
     }
 
@@ -246,7 +257,8 @@ impl Tcp {
         Ok(name.addr)
     }
 
-    fn start_connecting(&self, name: &[u8]) -> Result<()> {
+    /// Begins to connect: how often the socket had been disconnected by then.
+    fn start_connecting(&self, name: &[u8]) -> Result<u64> {
         let asked = self.destination(name)?;
         let no_route = |_: &Errno| count::ip(count::Ip::NoRoutes, asked.is_ipv6());
         let chosen = {
@@ -281,10 +293,10 @@ impl Tcp {
         state.attempt += 1;
         state.error = None;
         (state.read_shut, state.write_shut, state.fin) = (false, false, false);
-        let (own, attempt) = (state.local, state.attempt);
+        let (own, attempt, since) = (state.local, state.attempt, state.disconnects);
         drop(state);
         self.find_partner(to, own, attempt);
-        Ok(())
+        Ok(since)
     }
 
     fn find_partner(&self, to: SocketAddr, own: SocketAddr, attempt: u64) {
@@ -327,18 +339,20 @@ impl Tcp {
         let Role::Listener { backlog, pending, waiting, kept_out } = &mut listening.role else {
             return Ok(Asked::Refused);
         };
-        if pending.len() > *backlog {
-            waiting.try_push((self.me.clone(), attempt))?;
-            count::tcp(count::Tcp::ListenOverflows);
-            return Ok(Asked::Full);
-        }
         pending.try_room(1)?;
         let mut state = self.state.lock();
         let Some(to) = state.peer.filter(|_| state.is_asking(attempt)) else {
             return Ok(Asked::Over);
         };
+        if pending.len() > *backlog {
+            waiting.try_push((self.me.clone(), attempt))?;
+            state.asked = Some(Arc::downgrade(listener));
+            count::tcp(count::Tcp::ListenOverflows);
+            return Ok(Asked::Full);
+        }
         if !self.may_connect(&listener.options, state.local, to) {
             kept_out.try_push((self.me.clone(), attempt))?;
+            state.asked = Some(Arc::downgrade(listener));
             return Ok(Asked::KeptOut);
         }
         let cover = Cover::of(listener.family, to.ip(), true);

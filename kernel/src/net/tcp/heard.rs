@@ -10,7 +10,6 @@ use crate::mm::fallible::try_copy;
 use crate::net::count;
 use crate::net::filter::{Shape, Way};
 use crate::net::option::Options;
-use crate::net::ports;
 use crate::sync::cond_resched;
 use crate::vfs::PollEvents;
 use abi::Result;
@@ -142,10 +141,10 @@ impl Tcp {
 
     /// The filter is another one.
     pub(super) fn look_again(&self) {
-        let asked = self.state.lock().asked();
+        let asked = self.state.lock().asked.clone();
         self.admit_kept_out();
         self.hear();
-        if let Some(listener) = asked.and_then(ports::listener) {
+        if let Some(listener) = asked.and_then(|listener| listener.upgrade()) {
             listener.admit_kept_out();
         }
     }

@@ -28,7 +28,6 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-/// Linux's defaults of a fresh socket.
 /// What a connection's send buffer grows to by itself.
 pub(super) const GROWN_SEND_BUFFER: usize = 2_626_560;
 
@@ -74,6 +73,8 @@ pub(super) struct State {
     pub(super) write_shut: bool,
     /// The peer sends no more.
     pub(super) fin: bool,
+    /// The listener that has it in one of its lists, for the attempt that goes on.
+    pub(super) asked: Option<Weak<Tcp>>,
     /// How often it has begun to connect: what came of an attempt that is over is not for the next one.
     pub(super) attempt: u64,
     /// How often it was disconnected: who reads or writes goes on with no other connection than that which he began with.
@@ -128,11 +129,6 @@ impl State {
         matches!(self.role, Role::Connecting) && self.attempt == attempt
     }
 
-    /// Whom it asks for a connection.
-    pub(super) fn asked(&self) -> Option<SocketAddr> {
-        if matches!(self.role, Role::Connecting) { self.peer } else { None }
-    }
-
     /// Whether there is a connection, which may be over in both directions.
     pub(super) fn has_peer(&self) -> bool {
         matches!(self.role, Role::Connected(_))
@@ -185,6 +181,7 @@ impl Tcp {
                 read_shut: false,
                 write_shut: false,
                 fin: false,
+                asked: None,
                 attempt: 0,
                 disconnects: 0,
                 connecting: false,

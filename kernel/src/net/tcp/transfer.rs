@@ -4,7 +4,7 @@
 //! pieces out, copies them, and puts back what is left; the mutex `turn` keeps other readers, and who ends the connection, away
 //! meanwhile, but never while it waits.
 
-use super::bytes::{Piece, Urgent};
+use super::bytes::{Bytes, Piece, Urgent};
 use super::tcp::{Guard, Role, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::mm::{Sink, Source};
@@ -42,6 +42,30 @@ fn store(dst: &mut Sink<'_>, bytes: &[u8], flags: MsgFlags) -> Result<()> {
         return Ok(());
     }
     Err(Errno::EFAULT)
+}
+
+/// What a reader has seen of the bytes that are left in the queue; nothing, unless it only looks (MSG_PEEK).
+struct Seen {
+    /// Where it began, and where it goes on: so many bytes are before that.
+    skip: usize,
+    upto: usize,
+    /// How many bytes were gone from the queue then.
+    gone: u64,
+}
+
+impl Seen {
+    /// As on Linux, once another reader has taken some it begins again at what is there.
+    fn follow(&mut self, received: &Bytes) {
+        if self.gone != received.gone() {
+            (self.upto, self.gone) = (self.skip, received.gone());
+        }
+    }
+
+    /// Whether there is more.
+    fn is_less_than(&self, received: &Bytes) -> bool {
+        let upto = if self.gone == received.gone() { self.upto } else { self.skip };
+        received.len() > upto
+    }
 }
 
 impl Tcp {
@@ -136,7 +160,7 @@ impl Tcp {
                 },
                 Some(gone) => break (gone, CHUNK),
                 None if how.nonblock => return Err(Errno::EAGAIN),
-                None => self.wait_connected(limit)?,
+                None => self.wait_connected(limit, since.unwrap_or_default())?,
             }
         };
         if src.remaining() == 0 {
@@ -262,14 +286,17 @@ impl Tcp {
         let limit = self.options.timeouts().begin_receive();
         let peek = flags.contains(MsgFlags::PEEK);
         let mut got = 0;
+        let mut seen = Seen { skip, upto: skip, gone: self.state.lock().received.gone() };
         loop {
             let (bytes, fault) = match peek {
                 false => self.take(dst, flags, room - got),
-                true => self.look(dst, flags, room - got, skip.saturating_add(got)),
+                true => {
+                    seen.follow(&self.state.lock().received);
+                    self.look(dst, flags, room - got, seen.upto)
+                }
             };
             got += bytes;
-            // What is left in the queue although it was received.
-            let seen = if peek { skip.saturating_add(got) } else { 0 };
+            seen.upto += if peek { bytes } else { 0 };
             if let (Err(error), 0) = (fault, got) {
                 return Err(error);
             }
@@ -283,14 +310,14 @@ impl Tcp {
                     false => continue,
                 }
             }
-            match self.nothing_more(got > 0, seen) {
+            match self.nothing_more(got > 0, &seen) {
                 Ok(true) => break,
                 Ok(false) if nonblock && got > 0 => break,
                 Ok(false) if nonblock => return Err(Errno::EAGAIN),
                 Ok(false) => {}
                 Err(error) => return Err(error),
             }
-            match self.wait_for_bytes(seen, since, limit) {
+            match self.wait_for_bytes(&seen, since, limit) {
                 Err(_) if got > 0 => break,
                 outcome => outcome?,
             }
@@ -365,10 +392,10 @@ impl Tcp {
         peer.options.listeners.tell_room();
     }
 
-    /// Whether nothing more will come than `skip` bytes; an error is reported only if nothing was received before, and no end of file.
-    fn nothing_more(&self, has_some: bool, skip: usize) -> Result<bool> {
+    /// Whether nothing more will come than was seen; an error is reported only if nothing was received before, and no end of file.
+    fn nothing_more(&self, has_some: bool, seen: &Seen) -> Result<bool> {
         let mut state = self.state.lock();
-        if state.received.len() > skip {
+        if seen.is_less_than(&state.received) {
             return Ok(false);
         }
         if has_some {
@@ -387,7 +414,7 @@ impl Tcp {
         if state.name() == TcpState::Close { Err(Errno::ENOTCONN) } else { Ok(false) }
     }
 
-    fn wait_for_bytes(&self, beyond: usize, since: u64, limit: TimeLimit) -> Result<()> {
+    fn wait_for_bytes(&self, seen: &Seen, since: u64, limit: TimeLimit) -> Result<()> {
         limit.wait(&self.for_reading, || {
             let state = self.state.lock();
             if state.disconnects != since {
@@ -395,7 +422,7 @@ impl Tcp {
             }
             let over =
                 state.error.is_some() || state.no_more_input() || state.name() == TcpState::Close;
-            (over || state.received.len() > beyond).then_some(Ok(()))
+            (over || seen.is_less_than(&state.received)).then_some(Ok(()))
         })?
     }
 

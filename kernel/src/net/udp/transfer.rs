@@ -315,13 +315,18 @@ impl Udp {
             }
             None => self.begin(src, how).map(|begun| *held = Some(begun)),
         };
+        if added.is_err() {
+            // As on Linux, all of it is lost, and told of what was sent before.
+            if let Some((ways, _)) = held.take() {
+                self.tell_uncopied(ways.uncopied);
+            }
+            self.cork.note(&held);
+            return added.map(|()| len);
+        }
         if let Some((ways, _)) = held.as_mut() {
             ways.uncopied += u32::from(has_bytes && self.is_uncopied(how.flags));
         }
-        if added.is_err() {
-            // As on Linux, all of it is lost.
-            *held = None;
-        } else if !how.flags.contains(MsgFlags::MORE) && !self.corks() {
+        if !how.flags.contains(MsgFlags::MORE) && !self.corks() {
             self.end(held.take());
         }
         self.cork.note(&held);

@@ -94,7 +94,9 @@ impl JobControl for Terminals {
     }
 
     fn session_of_group(&self, group: PidRef) -> Option<i32> {
-        lookup_group(group).map(|group| group.session().sid())
+        let of_process = || lookup(group).map(|process| process.session().sid());
+        // As on Linux, a process that leads no group yet may be named, too: it is to have one.
+        lookup_group(group).map(|group| group.session().sid()).or_else(of_process)
     }
 
     fn caller_is_orphaned(&self) -> bool {

@@ -140,8 +140,10 @@ pub fn getsockopt(fd: i32, level: i32, option: i32, value: u64, len: UserPtr<i32
     if level == SOL_NETLINK && option == netlink::LIST_MEMBERSHIPS {
         // The one option that tells how long it is, whatever fits or can be written; what fits is words.
         let fitting = &bytes[..bytes.len().min(room & !3)];
-        let mut words = (value..).step_by(4).zip(fitting.chunks(4));
-        let written = words.try_for_each(|(at, word)| user::write_bytes(at, word));
+        let mut words = fitting.chunks(4).enumerate();
+        let written = words.try_for_each(|(nth, word)| {
+            user::write_bytes(value.wrapping_add(4 * nth as u64), word)
+        });
         return len.write(&(bytes.len() as i32)).and(written);
     }
     let n = bytes.len().min(room);
