@@ -15,7 +15,7 @@ use super::{sampler, sched};
 use crate::mm::fallible::TryGrow;
 use crate::process::task::task::Task;
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Mutex, MutexGuard, SpinLock, level};
+use crate::sync::{Mutex, MutexGuard, SpinLock, WaitQueue, level};
 use crate::time;
 use crate::trace::{Point, Points, Subscriber};
 use abi::Result;
@@ -128,6 +128,8 @@ pub(super) struct Event {
     pub ring: SpinLock<Option<Arc<Ring>>, level::Perf>,
     /// Mappings of its descriptor, and those that are being made.
     pub maps: AtomicUsize,
+    /// Who polls its descriptor is woken here when it, or one inherited from it, has ended.
+    pub ends: WaitQueue,
     /// It is counted among those that have the calls of all tasks watched. Relaxed: changes with the mutex of all events held.
     pub watches_all: AtomicBool,
     /// What was counted by those that children had of it, and that are over.
@@ -180,6 +182,7 @@ impl Event {
             enable_on_exec: AtomicBool::new(attr.has(bit::ENABLE_ON_EXEC)),
             ring: SpinLock::new(None),
             maps: AtomicUsize::new(0),
+            ends: WaitQueue::new(),
             watches_all: AtomicBool::new(false),
             gone: SpinLock::new(Totals::default()),
         }
@@ -292,7 +295,9 @@ impl Event {
     pub fn output(&self, record: &[u64], task: Option<&Task>, may_wake: bool) {
         let first = self.first();
         if let Some(ring) = &*first.ring.lock() {
-            match ring.write(record, |number| Record::lost(self, task, number), may_wake) {
+            let every = if self.attr.has(bit::WATERMARK) { 0 } else { self.attr.wakeup };
+            let lost = |number| Record::lost(self, task, number);
+            match ring.write(record, every, lost, may_wake) {
                 Put::Quietly => {}
                 Put::Wakes => first.owed.owe(false),
                 Put::Nothing => {

@@ -8,7 +8,7 @@ use crate::mm::Sink;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::process::task::current::current;
-use crate::sync::{PollTable, WaitQueue};
+use crate::sync::PollTable;
 use crate::vfs::anon::anonymous;
 use crate::vfs::{
     Abilities, Capability, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position,
@@ -21,13 +21,11 @@ use alloc::sync::Arc;
 /// The file of an event.
 pub(super) struct EventFile {
     pub event: Arc<Event>,
-    /// Nobody wakes it: the answer of poll never changes.
-    queue: WaitQueue,
 }
 
 /// A new file for an event that is not attached yet.
 pub(super) fn new(event: &Arc<Event>) -> Result<OpenFile> {
-    let ops = try_arc(EventFile { event: event.clone(), queue: WaitQueue::new() })?;
+    let ops = try_arc(EventFile { event: event.clone() })?;
     anonymous(ops, "[perf_event]", OpenFlags::RDWR, false)
 }
 
@@ -48,15 +46,17 @@ impl FileOps for EventFile {
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
-        table.watch(&self.queue);
+        table.watch(&self.event.ends);
         match &self.event.mapped_ring() {
             Some(ring) => {
                 table.watch(&ring.readers);
                 let ready = ring.take_ready();
-                let mut events = PollEvents::empty();
-                events.set(PollEvents::READABLE, ready);
-                events.set(PollEvents::HUP, self.event.is_over());
-                events
+                match has_ended(&self.event) {
+                    // What waits in the buffer is not told of any more, as on Linux.
+                    true => PollEvents::HUP,
+                    false if ready => PollEvents::READABLE,
+                    false => PollEvents::empty(),
+                }
             }
             None => PollEvents::HUP,
         }
@@ -86,6 +86,11 @@ impl FileOps for EventFile {
     fn abilities(&self) -> Abilities {
         Abilities::TELLS
     }
+}
+
+/// Whether nothing more comes of it, nor of those inherited from it.
+fn has_ended(event: &Event) -> bool {
+    event.is_over() && event.links.lock().children.iter().all(|child| child.strong_count() == 0)
 }
 
 fn command(event: &Arc<Event>, cmd: u32, arg: u64) -> Result<()> {

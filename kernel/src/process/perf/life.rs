@@ -127,6 +127,8 @@ pub fn mapped(task: Current, addr: u64) {
 /// An event whose task counts no more; one that is inherited, and that nobody has a descriptor of, is gone.
 fn end(event: &Event, changes: &Changes) {
     event.end(changes);
+    // Who polls looks again.
+    event.first().ends.wake_all();
     if event.parent.is_some() {
         event.part(changes);
     }

@@ -5,7 +5,7 @@
 
 use super::event::{Event, Subject, changes};
 use super::locked::Locked;
-use super::ring::{Ring, Wakeup, Way, count};
+use super::ring::{Ring, Way, count};
 use super::settings::{MLOCK_KB, PARANOID};
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
@@ -45,7 +45,7 @@ pub(super) fn target(
             let pages = usize::try_from(pages).map_err(|_| Errno::ENOMEM)?;
             let way =
                 Way { overwrites: !range.writable, backward: event.attr.has(bit::WRITE_BACKWARD) };
-            let ring = Ring::new(pages, wakeup(event), way, locked)?;
+            let ring = Ring::new(pages, watermark(event, pages), way, locked)?;
             let mut own = event.ring.lock();
             let old = own.replace(ring.clone());
             let mapped = Mapped::new(event, ring, file);
@@ -87,12 +87,14 @@ impl Mapped {
         count(&self.event.maps, is_new);
     }
 
-    /// There is one less. With the last the event has no buffer any more.
-    fn leave(&self) {
-        self.count(false);
+    /// There is one less. With the last the event has no buffer any more, but for one that it has with others and never had mapped.
+    fn leave(&self, was_mapped: bool) {
         let mut own = self.event.ring.lock();
-        // Relaxed: who counts one more has the lock.
-        let gone = if self.event.maps.load(Ordering::Relaxed) == 0 { own.take() } else { None };
+        self.count(false);
+        // Relaxed: it becomes 0, and something from there, with the lock held only.
+        let is_last = self.event.maps.load(Ordering::Relaxed) == 0;
+        let goes = is_last && (was_mapped || !self.ring.is_mapped());
+        let gone = if goes { own.take() } else { None };
         drop(own);
         drop(gone);
     }
@@ -101,7 +103,7 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         if *self.is_promise.get_mut() {
-            self.leave();
+            self.leave(false);
         }
     }
 }
@@ -135,16 +137,18 @@ impl MapObserver for Mapped {
         }
     }
     fn unmapped(&self) {
-        self.leave();
+        self.leave(true);
     }
     fn size(&self) -> u64 {
         self.ring.mapped_size()
     }
 }
 
-fn wakeup(event: &Event) -> Wakeup {
-    let number = event.attr.wakeup;
-    if event.attr.has(bit::WATERMARK) { Wakeup::Bytes(number) } else { Wakeup::Samples(number) }
+/// After how many bytes who polls is woken: half of the buffer if it is not asked for.
+fn watermark(event: &Event, pages: usize) -> u64 {
+    let size = (pages * PAGE_SIZE) as u64;
+    let wanted = if event.attr.has(bit::WATERMARK) { u64::from(event.attr.wakeup) } else { 0 };
+    if wanted == 0 { size / 2 } else { wanted.min(size) }
 }
 
 /// Leads the records of an event into the buffer of another one, or nowhere.
@@ -168,7 +172,7 @@ pub(super) fn set_output(event: &Arc<Event>, to: Option<&Arc<Event>>) -> Result<
         }
     };
     let mut own = event.ring.lock();
-    // Relaxed: who counts one more has the lock.
+    // Relaxed: see `Mapped::leave`.
     if event.maps.load(Ordering::Relaxed) != 0 {
         return Err(Errno::EINVAL);
     }

@@ -24,15 +24,6 @@ mod at {
     pub const DATA_SIZE: usize = 1048;
 }
 
-/// When who polls is woken.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Wakeup {
-    /// After so many bytes; 0 for half of the buffer.
-    Bytes(u32),
-    /// After so many samples; 0 for never.
-    Samples(u32),
-}
-
 /// What came of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put {
@@ -53,6 +44,11 @@ pub(super) struct Way {
 }
 
 impl Way {
+    /// The place so many bytes behind another one.
+    fn beyond(self, from: u64, bytes: u64) -> u64 {
+        if self.backward { from.wrapping_sub(bytes) } else { from.wrapping_add(bytes) }
+    }
+
     /// What was written between two places.
     fn distance(self, from: u64, to: u64) -> u64 {
         if self.backward { from.wrapping_sub(to) } else { to.wrapping_sub(from) }
@@ -72,7 +68,7 @@ pub(super) struct Ring {
     numbers: Frame,
     data: Vec<Frame>,
     cache: Arc<PageCache>,
-    wakeup: Wakeup,
+    watermark: u64,
     way: Way,
     written: SpinLock<Written, level::Perf>,
     /// And those that are being made. Relaxed: who writes into one that nobody has writes for nobody.
@@ -88,7 +84,7 @@ pub(super) struct Ring {
 
 impl Ring {
     /// One of `pages` pages of records, a power of two or none.
-    pub fn new(pages: usize, wakeup: Wakeup, way: Way, locked: Locked) -> Result<Arc<Self>> {
+    pub fn new(pages: usize, watermark: u64, way: Way, locked: Locked) -> Result<Arc<Self>> {
         let cache = PageCache::new();
         cache.set_size(((pages + 1) * PAGE_SIZE) as u64);
         let numbers = Frame::alloc_zeroed()?;
@@ -107,7 +103,7 @@ impl Ring {
             numbers,
             data,
             cache: try_arc(cache)?,
-            wakeup,
+            watermark,
             way,
             written: SpinLock::new(written),
             mappings: AtomicUsize::new(0),
@@ -142,14 +138,24 @@ impl Ring {
         (self.data.len() * PAGE_SIZE) as u64
     }
 
-    /// Writes a record; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time, unless the
-    /// caller may wake nobody.
-    pub fn write(&self, record: &[u64], lost: impl Fn(u64) -> Record, may_wake: bool) -> Put {
-        // Relaxed: a setting.
-        if self.data.is_empty() || !self.is_mapped() || self.paused.load(Ordering::Relaxed) {
+    /// Writes a record; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time, also for every
+    /// so many samples, unless the caller may wake nobody.
+    pub fn write(
+        &self,
+        record: &[u64],
+        every: u32,
+        lost: impl Fn(u64) -> Record,
+        may_wake: bool,
+    ) -> Put {
+        if self.data.is_empty() || !self.is_mapped() {
             return Put::Quietly;
         }
         let mut written = self.written.lock();
+        // Relaxed: a setting.
+        if self.paused.load(Ordering::Relaxed) {
+            written.lost += 1;
+            return Put::Nothing;
+        }
         let told = (written.lost != 0).then(|| lost(written.lost));
         let told_words = told.as_ref().map_or(0, |told| told.words().len());
         let wanted = (record.len() + told_words) as u64 * 8;
@@ -157,8 +163,8 @@ impl Ring {
         self.numbers.read(at::TAIL, &mut tail);
         // Acquire: what was read there is overwritten only now.
         fence(Ordering::Acquire);
-        let used = self.way.distance(u64::from_ne_bytes(tail), written.head);
-        // As in all rings of Linux one byte stays free.
+        // Whoever reads may say how far he is in all, or where in the buffer. As in all rings of Linux one byte stays free.
+        let used = self.way.distance(u64::from_ne_bytes(tail), written.head) % self.size();
         if !self.way.overwrites && used.saturating_add(wanted) >= self.size() {
             written.lost += 1;
             return Put::Nothing;
@@ -177,7 +183,7 @@ impl Ring {
         // Release: the records, then how far they go.
         fence(Ordering::Release);
         self.numbers.write(at::HEAD, &written.head.to_ne_bytes());
-        let wakes = self.is_time(&mut written, record);
+        let wakes = self.is_time(&mut written, record, every);
         drop(written);
         if !wakes {
             return Put::Quietly;
@@ -217,29 +223,20 @@ impl Ring {
         }
     }
 
-    fn is_time(&self, written: &mut Written, record: &[u64]) -> bool {
-        match self.wakeup {
-            Wakeup::Samples(0) => false,
-            Wakeup::Samples(every) => {
-                written.samples += u32::from(is_sample(record));
-                let wakes = written.samples >= every;
-                if wakes {
-                    written.samples = 0;
-                }
-                wakes
-            }
-            Wakeup::Bytes(every) => {
-                let every = match u64::from(every) {
-                    0 => self.size() / 2,
-                    every => every.min(self.size()),
-                };
-                let wakes = self.way.distance(written.woken, written.head) > every;
-                if wakes {
-                    written.woken = written.head;
-                }
-                wakes
+    /// Whether who polls is woken: after so many samples, if any number is given, and each time that the watermark is passed once more.
+    fn is_time(&self, written: &mut Written, record: &[u64], every: u32) -> bool {
+        let mut wakes = self.way.distance(written.woken, written.head) > self.watermark;
+        if wakes {
+            written.woken = self.way.beyond(written.woken, self.watermark);
+        }
+        if every != 0 && is_sample(record) {
+            written.samples += 1;
+            if written.samples >= every {
+                written.samples = 0;
+                wakes = true;
             }
         }
+        wakes
     }
 }
 
