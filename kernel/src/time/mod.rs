@@ -2,7 +2,7 @@
 //!
 //! Owns the scale of the TSC (`scale`), the offset of the wall clock (`clock`), how both change (`adjust`), and one timer
 //! queue per CPU (`timer`), beside which the profiler looks (`look`). Reading a clock waits for nobody but a change of its speed, and takes one multiplication. The CPU is tickless: its timer is
-//! armed for the nearest timer or the end of the running task's slice, and for nothing else.
+//! armed for the nearest timer, the end of the running task's slice and, while a task runs, its tick and a profiler's look.
 #![deny(unsafe_code)]
 
 mod adjust;

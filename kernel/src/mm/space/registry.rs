@@ -13,7 +13,7 @@ use alea_ranges::Numbered;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// By id. In pieces of a page: a fork never needs frames that lie side by side for it.
+/// By id. In pieces of a page: up to 30,000 spaces a fork needs no two frames that lie side by side for it.
 static REGISTRY: SpinLock<Numbered<Weak<AddressSpace>>, level::Leaf> =
     SpinLock::new(Numbered::new());
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);

@@ -263,7 +263,8 @@ impl Parted for AddressSpace {
         &self.parts
     }
 
-    /// Who still looks at it (khugepaged, /proc) holds nothing up: what it maps is gone when its last task is, as on Linux.
+    /// khugepaged, which may look at it for long, holds nothing up: what it maps is gone when its last task is, as on Linux. Others, who come
+    /// by a walk through all spaces, ask for less and keep it for as long only if they come between here and the end of its last part.
     fn ended(self: &Arc<Self>, _: Ended) {
         self.has_ended.store(true, Ordering::Relaxed);
         // SeqCst, with that in `is_to_look_at`: who comes to look sees that it has ended, or is seen here.

@@ -253,7 +253,7 @@ pub(super) fn len_of(cpu: usize) -> usize {
     QUEUES[cpu].len.get()
 }
 
-/// Room comes in pieces of one page at most: a fork never needs frames that lie side by side for it.
+/// Room comes in pieces of a page: up to 21,000 tasks a fork needs no two frames that lie side by side for it.
 const PIECE_BYTES: usize = alea_runq::RunQueue::<Arc<Task>>::PIECE_BYTES;
 const _: () = assert!(PIECE_BYTES <= PAGE_SIZE);
 

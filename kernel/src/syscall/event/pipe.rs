@@ -3,8 +3,8 @@
 use crate::fs::timerfd::{self, How, Setting, TimerFd};
 use crate::fs::{eventfd as events, pipe as pipes};
 use crate::mm::fallible::try_arc;
-use crate::mm::user::UserPtr;
 use crate::mm::user::iov::{IoVec, import_iovec};
+use crate::mm::user::{UserPtr, UserSlice};
 use crate::mm::{Sink, Source};
 use crate::process;
 use crate::process::signal::fd as signalfds;
@@ -124,7 +124,8 @@ pub fn tee_files(from: &OpenFile, to: &OpenFile, len: usize, flags: u32) -> Resu
     or_sigpipe(to, pipes::tee(from, to, len, nonblock))
 }
 
-/// The pages are copied, not taken: what a program may rely on is the same. Nor can those of memfd_secret be had so.
+/// The pages are copied, not taken: what a program may rely on is the same. Nor can those of memfd_secret be had so, which is
+/// told before what there is to say of the pipe.
 pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     if flags & !SPLICE_FLAGS != 0 {
         return Err(Errno::EINVAL);
@@ -138,7 +139,13 @@ pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     let nonblock = flags & SPLICE_NONBLOCK != 0 || file.nonblock();
     if file.writable() {
         let mm = process::current().mm();
-        slices.iter().try_for_each(|slice| mm.check_shown(slice.addr, slice.len as u64))?;
+        let is_secret = |slice: &UserSlice| mm.check_shown(slice.addr, slice.len as u64).is_err();
+        // As on Linux, what is before it is had.
+        match slices.iter().position(is_secret) {
+            Some(0) => return Err(Errno::EFAULT),
+            Some(first) => slices.truncate(first),
+            None => {}
+        }
         or_sigpipe(&file, pipes::write_with(&file, nonblock, &mut Source::iovec(&slices)))
     } else {
         pipes::read_with(&file, nonblock, &mut Sink::iovec(&slices))

@@ -73,7 +73,8 @@ macro_rules! isolated_calls {
 macro_rules! isolated_traps {
     () => {
         concat!(
-            // [rsp]: rdi, error, rip, cs, rflags, rsp, ss. The write of CR3 is the fence behind SWAPGS.
+            // [rsp]: rdi, error, rip, cs, rflags, rsp, ss. The write of CR3 is the fence behind SWAPGS; what is loaded by GS before
+            // it goes to CR3 alone.
             ".global alea_trap_isolated\n",
             "alea_trap_isolated:\n",
             "test byte ptr [rsp + 3 * 8], 3\n",

@@ -234,13 +234,15 @@ impl Inner {
 
     /// How many pages of `start..end` are locked.
     fn locked_in(&self, start: u64, end: u64) -> u64 {
-        let mut pages = 0;
-        // What is behind a hole is not asked for: mlock ends there.
-        let _hole = self.for_each_part(start, end, |vma, start, end| {
-            let is_locked = vma.flags.contains(VmFlags::LOCKED);
-            pages += if is_locked { (end - start) >> PAGE_SHIFT } else { 0 };
-            Ok(())
-        });
+        let (mut pages, mut at) = (0, start);
+        while let Some(vma) = self.vmas.at_or_after(at).and_then(|pos| self.vmas.get(pos))
+            && vma.start < end
+        {
+            cond_resched();
+            let within = vma.end.min(end) - vma.start.max(start);
+            pages += if vma.flags.contains(VmFlags::LOCKED) { within >> PAGE_SHIFT } else { 0 };
+            at = vma.end;
+        }
         pages
     }
 
