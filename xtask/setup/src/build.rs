@@ -150,6 +150,8 @@ fn build_kernel(profile: &str, into: &Path, more: &[String]) -> Result<()> {
 fn init() -> Result<()> {
     let mut cargo = process::cargo();
     cargo.args(["rustc", "--package", "alea-init", "--bin", "alea-init", "--profile", "guest"]);
+    // What is shipped is made in its own clone, wherever the tools are (`CARGO_TARGET_DIR`).
+    cargo.arg("--target-dir").arg(paths::root().join("target"));
     cargo.args(MESSAGES).args(["--", "-C", "target-feature=+crt-static"]);
     built(cargo, "alea-init", &paths::init())
 }
