@@ -23,6 +23,16 @@ static UNUSED void enabled(const char *word)
 	MUST(close(fd));
 }
 
+/* Changes a setting of the thread that makes huge pages. */
+static UNUSED void khugepaged(const char *name, const char *value)
+{
+	char path[128];
+	snprintf(path, sizeof path, "/sys/kernel/mm/transparent_hugepage/khugepaged/%s", name);
+	int fd = (int)MUST(open(path, O_WRONLY));
+	MUST(write(fd, value, strlen(value)));
+	MUST(close(fd));
+}
+
 /* So many times 2 MiB of fresh memory that begin at a multiple of that, with nothing mapped just beside. */
 static UNUSED char *aligned(long count, int prot)
 {

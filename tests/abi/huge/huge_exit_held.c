@@ -5,20 +5,11 @@
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
-static void set(const char *name, const char *value)
-{
-	char path[128];
-	snprintf(path, sizeof path, "/sys/kernel/mm/transparent_hugepage/khugepaged/%s", name);
-	int fd = (int)MUST(open(path, O_WRONLY));
-	MUST(write(fd, value, strlen(value)));
-	MUST(close(fd));
-}
-
 int main(void)
 {
 	enabled("always");
-	set("pages_to_scan", "1000000");
-	set("scan_sleep_millisecs", "1");
+	khugepaged("pages_to_scan", "1000000");
+	khugepaged("scan_sleep_millisecs", "1");
 	int id = (int)MUST(shmget(IPC_PRIVATE, PAGE, 0600)), held = 0;
 	for (int round = 0; round < 300; round++) {
 		pid_t pid = (pid_t)MUST(fork());
@@ -37,8 +28,8 @@ int main(void)
 		MUST(shmctl(id, IPC_STAT, &ds));
 		held += ds.shm_nattch != 0;
 	}
-	set("scan_sleep_millisecs", "10000");
-	set("pages_to_scan", "4096");
+	khugepaged("scan_sleep_millisecs", "10000");
+	khugepaged("pages_to_scan", "4096");
 	printf("%d of 300 ends were held up\n", held); /* Linux: 0 */
 	MUST(shmctl(id, IPC_RMID, NULL));
 	return 0;

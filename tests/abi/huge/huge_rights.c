@@ -94,15 +94,6 @@ static void nothing(void)
 	drop(at, 1);
 }
 
-static void set(const char *name, const char *value)
-{
-	char path[128];
-	snprintf(path, sizeof path, "/sys/kernel/mm/transparent_hugepage/khugepaged/%s", name);
-	int fd = (int)MUST(open(path, O_WRONLY));
-	MUST(write(fd, value, strlen(value)));
-	MUST(close(fd));
-}
-
 static long scans(void)
 {
 	return atol(read_file("/sys/kernel/mm/transparent_hugepage/khugepaged/full_scans"));
@@ -114,8 +105,8 @@ static void by_itself(void)
 	char *read_only = scattered(1), *none = scattered(1), *other = scattered(1);
 	T(mprotect(read_only, HUGE, PROT_READ));
 	T(mprotect(none, HUGE, PROT_NONE));
-	set("pages_to_scan", "1000000");
-	set("scan_sleep_millisecs", "50");
+	khugepaged("pages_to_scan", "1000000");
+	khugepaged("scan_sleep_millisecs", "50");
 	enabled("always");
 	for (int i = 0; i < 400 && huge(other) == 0; i++)
 		usleep(50000);
@@ -124,8 +115,8 @@ static void by_itself(void)
 	show("by khugepaged", other);
 	show("to be read", read_only);
 	show("not to be touched", none);
-	set("scan_sleep_millisecs", "10000");
-	set("pages_to_scan", "4096");
+	khugepaged("scan_sleep_millisecs", "10000");
+	khugepaged("pages_to_scan", "4096");
 	drop(other, 1);
 	drop(none, 1);
 	drop(read_only, 1);
