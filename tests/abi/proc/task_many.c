@@ -22,8 +22,17 @@ static void *wait_for_end(void *number)
 	return NULL;
 }
 
+/* The room of one entry, the longest of all. */
+static size_t one_entry(void)
+{
+	pid_t last = 0;
+	for (int i = 0; i < THREADS; i++)
+		last = tids[i] > last ? tids[i] : last;
+	return (size_t)(19 + snprintf(NULL, 0, "%d", last) + 1 + 7) & ~7UL;
+}
+
 /* Lists with reads of `room` bytes: how many, whether in order, and how many of the odd threads are there. */
-static void list(size_t room, int is_quiet)
+static void list(const char *name, size_t room, int is_quiet)
 {
 	char buf[4096];
 	int fd = (int)MUST(open("/proc/self/task", O_RDONLY | O_DIRECTORY)), count = 0, ordered = 1, odd = 0;
@@ -45,9 +54,9 @@ static void list(size_t room, int is_quiet)
 	}
 	MUST(close(fd));
 	if (n < 0)
-		SAY("reads of %zu: %s", room, err_name(errno));
+		SAY("reads of %s: %s", name, err_name(errno));
 	if (!is_quiet)
-		SAY("reads of %zu: %d tasks, %s, %d odd ones", room, count, ordered ? "in order" : "not in order", odd);
+		SAY("reads of %s: %d tasks, %s, %d odd ones", name, count, ordered ? "in order" : "not in order", odd);
 	else if (!ordered || odd != THREADS / 2)
 		SAY("while others end: %s, %d odd ones", ordered ? "in order" : "not in order", odd);
 }
@@ -71,22 +80,22 @@ int main(void)
 		}
 	while (started != THREADS)
 		sleep_ms(1);
-	list(4096, 0);
-	list(24, 0);
-	list(64, 0);
-	list(8, 0);
+	list("4096", 4096, 0);
+	list("one entry", one_entry(), 0);
+	list("64", 64, 0);
+	list("8", 8, 0);
 	links();
 	leave_even = 1;
 	for (int i = 0; i < 20; i++)
-		list(100, 1);
+		list("100", 100, 1);
 	for (int i = 0; i < THREADS; i += 2)
 		pthread_join(threads[i], NULL);
-	list(4096, 0);
+	list("4096", 4096, 0);
 	links();
 	leave_all = 1;
 	for (int i = 1; i < THREADS; i += 2)
 		pthread_join(threads[i], NULL);
-	list(4096, 0);
+	list("4096", 4096, 0);
 	links();
 	return 0;
 }

@@ -101,6 +101,13 @@ pub fn cargo() -> Command {
     cargo
 }
 
+/// A program that runs only while nothing else wants to (nice(1)), without arguments yet.
+pub fn yielding(program: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(program.get_program());
+    nice
+}
+
 /// git, in this repository.
 pub fn git() -> Command {
     let mut git = Command::new("git");
