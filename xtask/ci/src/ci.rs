@@ -37,7 +37,8 @@ impl Ci {
         disk::ensure_room(paths::root(), room(), "cargo xtask ci")?;
         let mut tally = Tally::default();
         let mut needs = setup::DEFAULT.to_vec();
-        needs.extend([Need::Rustfmt, Need::Clippy]);
+        // Xorriso for the release, which is made beside the tests: two set-ups at once would be in each other's way.
+        needs.extend([Need::Rustfmt, Need::Clippy, Need::Xorriso]);
         gate(&mut tally, "set-up", || setup::ensure(&needs));
         gate(&mut tally, "format", || cargo(&["fmt", "--all", "--check"]));
         gate(&mut tally, "clippy, host", || clippy(&["--all-targets"]));
