@@ -44,7 +44,7 @@ fn store(dst: &mut Sink<'_>, bytes: &[u8], flags: MsgFlags) -> Result<()> {
     Err(Errno::EFAULT)
 }
 
-/// What a reader has seen of the bytes that are left in the queue; nothing, unless it only looks (MSG_PEEK).
+/// What a reader has seen of the bytes that are left in the queue: nothing, `skip` being 0, unless it only looks (MSG_PEEK).
 struct Seen {
     /// Where it began, and where it goes on: so many bytes are before that.
     skip: usize,
@@ -286,7 +286,8 @@ impl Tcp {
         let limit = self.options.timeouts().begin_receive();
         let peek = flags.contains(MsgFlags::PEEK);
         let mut got = 0;
-        let mut seen = Seen { skip, upto: skip, gone: self.state.lock().received.gone() };
+        let gone = if peek { self.state.lock().received.gone() } else { 0 };
+        let mut seen = Seen { skip, upto: skip, gone };
         loop {
             let (bytes, fault) = match peek {
                 false => self.take(dst, flags, room - got),
