@@ -1,7 +1,10 @@
 //! The check and the interpreter against a second implementation, which works straight from the definition: bytes of the
 //! instruction taken apart where they are needed, a program counter, and cells that say whether they were written.
 
+mod common;
+
 use alea_bpf::{DATA_WORDS, Insn, MAX_LEN, Program};
+use common::flip;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -270,9 +273,7 @@ proptest! {
         bit in 0..64u32,
     ) {
         let mut program = mended(program);
-        let at = at.index(program.len());
-        let bits = u64::from_le_bytes(program[at].to_bytes()) ^ 1 << bit;
-        program[at] = Insn::from_bytes(bits.to_le_bytes());
+        let at = flip(&mut program, at, bit);
         agree(&program, &data)?;
         program.truncate(at + 1);
         agree(&program, &data)?;

@@ -1,7 +1,10 @@
 //! Filters of packets against a second implementation: the packet is one row of bytes there, in which places are numbers without a
 //! bound, and instructions are taken apart where they are run.
 
+mod common;
+
 use alea_bpf::{Device, Facts, Filter, Insn, MAX_LEN, Packet};
+use common::flip;
 use proptest::prelude::*;
 
 fn insn(code: u16, jt: u8, jf: u8, k: u32) -> Insn {
@@ -294,9 +297,7 @@ proptest! {
         bit in 0..64u32,
     ) {
         let mut program = mended(program);
-        let at = at.index(program.len());
-        let bits = u64::from_le_bytes(program[at].to_bytes()) ^ 1 << bit;
-        program[at] = Insn::from_bytes(bits.to_le_bytes());
+        flip(&mut program, at, bit);
         if Filter::new(program.clone()).is_ok() {
             agree(&program, &sent)?;
         }
